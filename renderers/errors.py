@@ -1,0 +1,80 @@
+"""The errors of this package: few, typed, and each says where, what was found, and what to do."""
+
+from __future__ import annotations
+
+
+class RendererError(Exception):
+    """Base class of every error that this package raises on purpose."""
+
+
+class MessageError(RendererError, ValueError):
+    """A message, or the list of messages, that cannot be rendered.
+
+    Attributes:
+        message_index: index of the message in the caller's list, or None where the list itself is at fault.
+        field: path of the field in that message, such as `tool_calls[0].function.arguments`, or None.
+    """
+
+    def __init__(self, problem: str, *, message_index: int | None = None, field: str | None = None) -> None:
+        place = "messages" if message_index is None else f"messages[{message_index}]"
+        if field:
+            place += f".{field}"
+        super().__init__(f"{place}: {problem}")
+        self.problem = problem
+        self.message_index = message_index
+        self.field = field
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_message_error, (type(self), self.problem, self.message_index, self.field))
+
+
+def _rebuild_message_error(
+    kind: type[MessageError], problem: str, message_index: int | None, field: str | None
+) -> MessageError:
+    return kind(problem, message_index=message_index, field=field)
+
+
+class DamageError(MessageError):
+    """The format accepts the message and damages it, and the renderer was built with `on_damage="raise"`."""
+
+
+class ToolsError(RendererError, ValueError):
+    """A list of tools that cannot be rendered."""
+
+
+class ConfigError(RendererError, ValueError):
+    """A setting that does not exist, or that contradicts another one."""
+
+
+class ResolutionError(ConfigError):
+    """No renderer could be found for a tokenizer, or the one found does not fit it."""
+
+
+class TokenizerError(RendererError, ValueError):
+    """A tokenizer that cannot be used, or lacks a special token that the format needs."""
+
+
+class TokenIdsError(RendererError, ValueError):
+    """Token IDs that cannot be token IDs: negative ones, for instance."""
+
+
+class TokenIdsTypeError(TokenIdsError, TypeError):
+    """Something that is not a sequence of integers was given for token IDs."""
+
+
+class TemplateError(RendererError, ValueError):
+    """A chat template refused the conversation, or could not be compiled. Carries the template's own message."""
+
+
+class UnknownMaskError(RendererError, ValueError):
+    """A question that needs the sampled mask was asked of tokens whose mask is unknown."""
+
+
+class MissingExtraError(RendererError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed: "
+            f"pip install 'token-renderers[{extra}]'"
+        )

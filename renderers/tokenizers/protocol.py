@@ -1,0 +1,68 @@
+"""The one protocol through which the framework sees a tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+
+class TokenizerAdapter(Protocol):
+    """A tokenizer as the framework uses it.
+
+    "Special token" means every added token of the tokenizer, whatever its `special` flag. "Ordinary" encoding never
+    yields a special token, even where the text spells one.
+    """
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """Every added token: its text and its ID."""
+
+    @property
+    def splits_at_special_tokens(self) -> bool:
+        """Whether the text between two special tokens always encodes alone.
+
+        False where an added token has `lstrip`, `rstrip` or `single_word`, where it is `normalized` beside a non-empty
+        normalizer, or where the tokenizer prepends something to the text: then only `encode_with_offsets` is exact.
+        """
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """IDs of `text` as ordinary text: special tokens spelled in it are not recognised."""
+
+    def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode_ordinary` of each text, in one call."""
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """IDs of the whole text, special tokens recognised, nothing added; and each token's character range."""
+
+    def normalize(self, text: str) -> str:
+        """`text` as the tokenizer's normalizer leaves it before splitting; the same object where nothing changes."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token stands for (a special token: its text), or b"" for an ID that does not exist."""
+
+    @property
+    def vocabulary_size(self) -> int:
+        """One more than the largest token ID."""
+
+    @property
+    def chat_template(self) -> str | None:
+        """The tokenizer's chat template, or None."""
+
+    @property
+    def name_or_path(self) -> str:
+        """The model ID or path that the tokenizer was loaded from, or an empty string."""
+
+    @property
+    def named_special_tokens(self) -> Mapping[str, str]:
+        """What a template may print by name: `bos_token`, `eos_token`, ... and their texts."""
+
+    @property
+    def source(self) -> object:
+        """The object that the user gave."""
+
+    def fingerprint(self) -> str:
+        """sha256 of what decides the token IDs: vocabulary, merges, added tokens, splitting."""
+
+    @property
+    def encoder(self) -> str:
+        """Which library encodes: "tiktoken", "tokenizers" or the user's own class."""
