@@ -40,6 +40,9 @@ class TokenizerAdapter(Protocol):
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token stands for (a special token: its text), or b"" for an ID that does not exist."""
 
+    def decode_bytes(self, token_ids: Sequence[int]) -> bytes:
+        """`token_bytes` of each ID, joined. One call for a whole run of tokens: this is the fast way."""
+
     @property
     def vocabulary_size(self) -> int:
         """One more than the largest token ID."""
