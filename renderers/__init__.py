@@ -1,0 +1,119 @@
+"""Exact borders between chat messages and token IDs: render, parse, bridge.
+
+>>> from renderers import create_renderer
+>>> renderer = create_renderer("golden:qwen3")  # the small tokenizer that comes with the package, for golden texts
+>>> prompt = renderer.render([{"role": "user", "content": "hi"}], add_generation_prompt=True)
+>>> renderer.decode(prompt.token_ids)
+'<|im_start|>user\\nhi<|im_end|>\\n<|im_start|>assistant\\n'
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from renderers.version import __version__
+
+if TYPE_CHECKING:
+    from renderers.config import RendererConfig, Revision
+    from renderers.default import DefaultRenderer, DefaultRendererConfig
+    from renderers.errors import (
+        ConfigError,
+        DamageError,
+        MessageError,
+        MissingExtraError,
+        RendererError,
+        ResolutionError,
+        TemplateError,
+        TokenIdsError,
+        TokenIdsTypeError,
+        TokenizerError,
+        ToolsError,
+        UnknownMaskError,
+        UnsupportedMessageError,
+    )
+    from renderers.family import FamilyRenderer
+    from renderers.labels import Owner, Run
+    from renderers.parsed import CallStatus, Delta, ParsedResponse, ParsedToolCall, Region, Span
+    from renderers.refusal import BridgeRefusal, RefusalReason
+    from renderers.registry import ResolutionWarning, create_renderer
+    from renderers.rendered import Damage, RenderedTokens
+    from renderers.renderer import DamageWarning, Renderer
+
+__all__ = [
+    "BridgeRefusal",
+    "CallStatus",
+    "ConfigError",
+    "Damage",
+    "DamageError",
+    "DamageWarning",
+    "DefaultRenderer",
+    "DefaultRendererConfig",
+    "Delta",
+    "FamilyRenderer",
+    "MessageError",
+    "MissingExtraError",
+    "Owner",
+    "ParsedResponse",
+    "ParsedToolCall",
+    "RefusalReason",
+    "Region",
+    "RenderedTokens",
+    "Renderer",
+    "RendererConfig",
+    "RendererError",
+    "ResolutionError",
+    "ResolutionWarning",
+    "Revision",
+    "Run",
+    "Span",
+    "TemplateError",
+    "TokenIdsError",
+    "TokenIdsTypeError",
+    "TokenizerError",
+    "ToolsError",
+    "UnknownMaskError",
+    "UnsupportedMessageError",
+    "__version__",
+    "create_renderer",
+]
+
+# Names are loaded when they are first asked for: pydantic and the encoders take most of the time of an import.
+_MODULES = {
+    "config": ("RendererConfig", "Revision"),
+    "default": ("DefaultRenderer", "DefaultRendererConfig"),
+    "errors": (
+        "ConfigError",
+        "DamageError",
+        "MessageError",
+        "MissingExtraError",
+        "RendererError",
+        "ResolutionError",
+        "TemplateError",
+        "TokenIdsError",
+        "TokenIdsTypeError",
+        "TokenizerError",
+        "ToolsError",
+        "UnknownMaskError",
+        "UnsupportedMessageError",
+    ),
+    "family": ("FamilyRenderer",),
+    "labels": ("Owner", "Run"),
+    "parsed": ("CallStatus", "Delta", "ParsedResponse", "ParsedToolCall", "Region", "Span"),
+    "refusal": ("BridgeRefusal", "RefusalReason"),
+    "registry": ("ResolutionWarning", "create_renderer"),
+    "rendered": ("Damage", "RenderedTokens"),
+    "renderer": ("DamageWarning", "Renderer"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module 'renderers' has no attribute {name!r}")
+    value = getattr(import_module(f"renderers.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

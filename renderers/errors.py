@@ -38,6 +38,10 @@ class DamageError(MessageError):
     """The format accepts the message and damages it, and the renderer was built with `on_damage="raise"`."""
 
 
+class UnsupportedMessageError(MessageError):
+    """The format has no place for this message: the official template refuses it."""
+
+
 class ToolsError(RendererError, ValueError):
     """A list of tools that cannot be rendered."""
 
@@ -75,6 +79,5 @@ class MissingExtraError(RendererError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed: "
-            f"pip install 'token-renderers[{extra}]'"
+            f"{purpose} needs the package {package!r}, which is not installed: pip install 'token-renderers[{extra}]'"
         )

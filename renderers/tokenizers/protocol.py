@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class TokenizerAdapter(Protocol):
@@ -11,6 +13,9 @@ class TokenizerAdapter(Protocol):
 
     "Special token" means every added token of the tokenizer, whatever its `special` flag. "Ordinary" encoding never
     yields a special token, even where the text spells one.
+
+    Every method that takes text raises TokenizerError where the text holds a lone surrogate: it has no UTF-8 form, and
+    no tokenizer has tokens for it. An adapter may be used from many threads and pickles.
     """
 
     @property
@@ -24,6 +29,25 @@ class TokenizerAdapter(Protocol):
         False where an added token has `lstrip`, `rstrip` or `single_word`, where it is `normalized` beside a non-empty
         normalizer, or where the tokenizer prepends something to the text: then only `encode_with_offsets` is exact.
         """
+
+    @property
+    def special_tokens_can_overlap(self) -> bool:
+        """Whether text around a special token can make the tokenizer read another one in its place.
+
+        Where false, a special token that was written into a text is found at its place, whatever stands around it.
+        Where true (`｜DSML｜` of DeepSeek: text that ends in `｜DSML` before it takes its first character), only
+        `find_special_tokens` on the whole text tells.
+        """
+
+    def needs_whole_text(self, text: str) -> bool:
+        """Whether only `encode_with_offsets` encodes this text exactly.
+
+        True for every text where `splits_at_special_tokens` is false. Else true only for texts that the tokenizer's
+        own class cuts at fixed places before it encodes them, as Kimi's does after 400,000 characters.
+        """
+
+    def find_special_tokens(self, text: str) -> list[tuple[int, int, int]]:
+        """Start, end and ID of each special token that the tokenizer recognises in the text, from left to right."""
 
     def encode_ordinary(self, text: str) -> list[int]:
         """IDs of `text` as ordinary text: special tokens spelled in it are not recognised."""
@@ -49,7 +73,11 @@ class TokenizerAdapter(Protocol):
 
     @property
     def chat_template(self) -> str | None:
-        """The tokenizer's chat template, or None."""
+        """The tokenizer's chat template, or None. Where it has several, the one named `default`."""
+
+    @property
+    def chat_templates(self) -> Mapping[str, str]:
+        """Every chat template by name: `default`, and with some tokenizers `tool_use` and others."""
 
     @property
     def name_or_path(self) -> str:
@@ -68,4 +96,4 @@ class TokenizerAdapter(Protocol):
 
     @property
     def encoder(self) -> str:
-        """Which library encodes: "tiktoken", "tokenizers" or the user's own class."""
+        """Which library encodes: "tiktoken", "tokenizers" or "custom" for the user's own class."""

@@ -1,0 +1,207 @@
+"""Bridges: exactly the previous tokens, then only what is new; or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from renderers.conversation import History
+from renderers.errors import UnsupportedMessageError
+from renderers.labels import POLICY, TEMPLATE, Runs, make_label
+from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, validate_messages, validate_tools
+from renderers.opening import find_reply
+from renderers.parsed import CallStatus, ParsedResponse
+from renderers.refusal import BridgeRefusal, RefusalReason
+from renderers.rendered import RenderedTokens, Segment
+from renderers.token_ids import as_token_ids
+from renderers.writer import Writer
+
+if TYPE_CHECKING:
+    from renderers.encoding import Encoder
+    from renderers.family import FamilyRenderer
+
+#: What a plain list of IDs says of the conversation: an earlier query and answer, and perhaps reasoning after them. Two
+#: messages stand for however many there were; only comparisons with what follows are ever made.
+_EARLIER = History(count=2, last_query=0, last_answer=0)
+_EARLIER_REASONING = 1
+_OUTSIDE = make_label(-1, TEMPLATE)
+_COMPLETION = make_label(-1, POLICY)
+
+
+def bridge(  # noqa: C901, PLR0911, PLR0912 - one refusal after another, in the order in which they are cheap to find
+    renderer: FamilyRenderer[Any],
+    encoder: Encoder,
+    previous_prompt: Sequence[int] | RenderedTokens,
+    completion_ids: Sequence[int],
+    new_messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None,
+) -> RenderedTokens | BridgeRefusal:
+    """See `Renderer.bridge`."""
+    messages = validate_messages(new_messages)
+    check_arguments(messages)
+    completion = as_token_ids(completion_ids, "previous_completion_ids")
+    previous = previous_prompt if isinstance(previous_prompt, RenderedTokens) else None
+    if previous is not None and previous.history is None:
+        previous_prompt, previous = previous.token_ids, None
+    prompt = [] if previous is not None else as_token_ids(previous_prompt, "previous_prompt_ids")
+    given_tools = None if tools is None else validate_tools(tools)
+
+    if len(previous_prompt) == 0:
+        return BridgeRefusal(RefusalReason.EMPTY_PROMPT, "there is no previous prompt to extend")
+    if not completion:
+        return BridgeRefusal(RefusalReason.EMPTY_COMPLETION, "there is no completion to extend")
+    if not messages:
+        return BridgeRefusal(RefusalReason.NO_NEW_MESSAGES, "there are no new messages to append")
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            return BridgeRefusal(
+                RefusalReason.ASSISTANT_MESSAGE,
+                f"new_messages[{index}] is the assistant's: its text would be encoded again, perhaps in other tokens",
+            )
+
+    tail = prompt if previous is None else previous.segment.tail(renderer.first_header_ids)
+    opening = find_reply(renderer.tokenizer, tail, renderer.reply_headers)
+    if opening is None:
+        return BridgeRefusal(
+            RefusalReason.UNKNOWN_HISTORY,
+            f"the previous prompt does not end in an open assistant's turn of the {renderer.family} format",
+        )
+
+    history = previous.history if previous is not None else _read_history(renderer, prompt, given_tools)
+    if isinstance(history, BridgeRefusal):
+        return history
+    assert history is not None  # noqa: S101 - a previous result without one was turned into its IDs above
+    if given_tools is not None and given_tools.key != history.tools.key:
+        return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the tools are not those of the previous prompt")
+
+    stream = renderer.grammar.stream(tools=history.tools.schemas, opening_ids=tail[opening:])
+    stream.feed(completion)
+    reply = stream.finish()
+    refusal = _refuse_reply(reply, len(completion))
+    if refusal is not None:
+        return refusal
+
+    reply_index = history.count
+    history = renderer.fold(history, [_as_message(reply)])[-1]
+    if reply.reasoning_content is not None and renderer.is_reasoning(reply.reasoning_content):
+        history = history.with_reasoning_at(reply_index)
+    histories = renderer.fold(history, messages)
+    for message in messages:
+        refusal = renderer.refuse_extension(message)
+        if refusal is not None:
+            return refusal
+    refusal = _refuse_retention(renderer, histories, prompt if previous is None else None)
+    if refusal is not None:
+        return refusal
+
+    out = Writer()
+    close = renderer.close_after(reply)
+    keeps_stop = reply.stop in renderer.stops_outside_history and renderer.config.thinking_retention == "all"
+    if not (keeps_stop and reply.stop in renderer.closing_stops):
+        out.scaffold(close)
+    try:
+        final, tool_names = renderer.write_messages(out, messages, histories, renderer.reasoning_floor(histories[-1]))
+    except UnsupportedMessageError as error:
+        return BridgeRefusal(RefusalReason.UNSUPPORTED_MESSAGE, str(error))
+    out.begin(-1, "")
+    renderer.write_generation_prompt(out, final.state)
+    parts, runs = encoder.encode(out.pieces)
+    if reply.stop is not None and not keeps_stop:
+        sampled = completion[reply.closed_at - 1]
+        expected = parts[0][0]
+        if sampled != expected:
+            return BridgeRefusal(
+                RefusalReason.WRONG_STOP,
+                f"the model stopped with {reply.stop!r}; before these messages the history shows "
+                f"{renderer.decode([expected])!r}",
+            )
+        parts, runs = _without_first(parts, runs)
+
+    if previous is not None:
+        segment, offset = previous.segment, reply_index + 1
+    else:
+        segment, offset = _labelled(prompt, _OUTSIDE, None), None
+    segment = _labelled(completion, _COMPLETION, segment)
+    return RenderedTokens(
+        Segment(parts, runs, segment),
+        message_roles=[message.role for message in messages],
+        message_tool_names=tool_names,
+        warnings=renderer.report(out.damages),
+        message_offset=offset,
+        extension_start=segment.total,
+        history=final,
+    )
+
+
+def _refuse_reply(reply: ParsedResponse, length: int) -> BridgeRefusal | None:
+    """Refuse a completion that is not one reply, whole or cut in a place where it can be closed."""
+    if reply.closed_at < length:
+        return BridgeRefusal(
+            RefusalReason.TOKENS_AFTER_CLOSE,
+            f"{length - reply.closed_at} tokens follow the stop token {reply.stop!r}; cut them off",
+        )
+    if reply.reasoning_complete is False and not reply.tool_calls:
+        return BridgeRefusal(RefusalReason.OPEN_REASONING, "the completion stops inside unfinished reasoning")
+    if reply.stop is None and reply.tool_calls and reply.tool_calls[-1].status is CallStatus.INCOMPLETE:
+        return BridgeRefusal(RefusalReason.OPEN_TOOL_CALL, "the completion is cut inside a tool call")
+    return None
+
+
+def _refuse_retention(
+    renderer: FamilyRenderer[Any], histories: Sequence[History], prompt: Sequence[int] | None
+) -> BridgeRefusal | None:
+    """Refuse where the policy, from this boundary on, writes reasoning differently that is in the tokens now."""
+    before, after = histories[0], histories[-1]
+    policy = renderer.config.thinking_retention
+    if policy == "all":
+        return None
+    if policy == "tool_cycle":
+        if after.last_query > before.last_query:
+            return BridgeRefusal(RefusalReason.RETENTION, 'a new user message ends the tool cycle ("tool_cycle")')
+        return None
+    floor = renderer.reasoning_floor(after)
+    earliest = before.first_reasoning
+    if prompt is not None and floor >= _EARLIER_REASONING and renderer.holds_reasoning(prompt):
+        earliest = _EARLIER_REASONING
+    if floor >= earliest:
+        return BridgeRefusal(
+            RefusalReason.RETENTION,
+            "the template drops or changes earlier reasoning from these messages on; render the conversation again, or "
+            "choose another thinking_retention",
+        )
+    return None
+
+
+def _read_history(renderer: FamilyRenderer[Any], prompt: Sequence[int], tools: Tools | None) -> History | BridgeRefusal:
+    """What the IDs of a prompt tell of its conversation."""
+    try:
+        state = renderer.recover_state(prompt)
+    except LookupError as error:
+        return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, str(error))
+    if tools is not None and not renderer.shows_tools(prompt, tools):
+        return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the prompt does not show these tools")
+    return replace(_EARLIER, tools=tools or NO_TOOLS, state=state)
+
+
+def _as_message(reply: ParsedResponse) -> Message:
+    """The reply as a message of the history. Its text is not written again."""
+    calls = [
+        {"id": call.id, "function": {"name": call.name, "arguments": call.arguments_text}} for call in reply.tool_calls
+    ]
+    return Message.model_validate({"role": "assistant", "content": reply.content, "tool_calls": calls})
+
+
+def _labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:
+    runs = Runs()
+    runs.add(len(ids), label)
+    return Segment([ids], runs, parent)
+
+
+def _without_first(parts: list[list[int]], runs: Runs) -> tuple[list[list[int]], Runs]:
+    """Without the first token: it was sampled."""
+    first = parts[0][1:]
+    shorter = Runs()
+    for position, (count, label) in enumerate(runs.items()):
+        shorter.add(count - 1 if position == 0 else count, label)
+    return ([first] if first else []) + parts[1:], shorter

@@ -1,0 +1,136 @@
+"""What a format may look at: one message with its neighbours, and a summary of the conversation so far.
+
+The summary, `History`, is folded over the messages from left to right. A render folds it over all messages; a bridge
+continues it from where the previous result left it, so that both are written by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from renderers.messages import NO_TOOLS, Message, Tools
+
+#: No message has this index or a higher one.
+NEVER = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A conversation so far, as much of it as the messages that follow can depend on.
+
+    Attributes:
+        count: number of messages.
+        last_query: index of the last user message that asks something (a family may say that some do not), or -1.
+        last_answer: index of the last assistant message without tool calls, or -1.
+        first_reasoning: index of the earliest assistant message whose reasoning stands in the rendered text, or `NEVER`.
+        last_role: role of the last message, or None.
+        tools: the tools of the preamble.
+        call_names: ID and tool name of each call of the last assistant message, in order.
+        state: what the family itself needs, a small frozen value, see `Renderer.advance`.
+    """
+
+    count: int = 0
+    last_query: int = -1
+    last_answer: int = -1
+    first_reasoning: int = NEVER
+    last_role: str | None = None
+    tools: Tools = NO_TOOLS
+    call_names: tuple[tuple[str | None, str], ...] = ()
+    state: Any = None
+
+    def followed_by(self, message: Message, *, is_query: bool, state: Any) -> History:
+        """The history with one more message."""
+        role, index = message.role, self.count
+        calls = self.call_names
+        if role == "assistant":
+            calls = tuple((call.id, call.function.name) for call in message.tool_calls or ())
+        return History(
+            count=index + 1,
+            last_query=index if is_query else self.last_query,
+            last_answer=index if role == "assistant" and not message.tool_calls else self.last_answer,
+            first_reasoning=self.first_reasoning,
+            last_role=role,
+            tools=self.tools,
+            call_names=calls,
+            state=state,
+        )
+
+    def with_reasoning_at(self, index: int) -> History:
+        """The history, where the reasoning of message `index` stands in the rendered text."""
+        return self if index >= self.first_reasoning else replace(self, first_reasoning=index)
+
+    def tool_name(self, message: Message, position: int) -> str | None:
+        """The tool that a tool message answers for: its own `name`, else that of the call it names, else None.
+
+        `position` counts the tool messages since the calls: where no ID matches, results stand in the order of calls.
+        """
+        if message.name is not None:
+            return message.name
+        for call_id, name in self.call_names:
+            if call_id is not None and call_id == message.tool_call_id:
+                return name
+        if message.tool_call_id is None and position < len(self.call_names):
+            return self.call_names[position][1]
+        return None
+
+
+@dataclass(slots=True)
+class Turn:
+    """One message as a format sees it.
+
+    Attributes:
+        message: the message.
+        index: its index in the whole conversation.
+        content: its content as one text; "" where there is none.
+        reasoning: its reasoning, or None. For an assistant message it may have been taken out of the content, where
+            the format does that.
+        keeps_reasoning: whether the retention rule in force keeps the reasoning of this message.
+        previous_role, next_role: roles of its neighbours, None at the ends.
+        tool_name: for a tool message the tool that it answers for, where that is known.
+        state: the family's state before this message.
+        tools: the tools of the conversation.
+        is_open: the message is a prefill that the model continues.
+    """
+
+    message: Message
+    index: int
+    content: str
+    reasoning: str | None
+    keeps_reasoning: bool
+    previous_role: str | None
+    next_role: str | None
+    tool_name: str | None = None
+    state: Any = None
+    tools: Tools = NO_TOOLS
+    is_open: bool = False
+
+    @property
+    def role(self) -> str:
+        """The message's role."""
+        return self.message.role
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it opens the conversation."""
+        return self.index == 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it ends the conversation as far as it goes."""
+        return self.next_role is None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """All messages of a render, with the tools. What stands before the first message may depend on any of it."""
+
+    messages: Sequence[Message]
+    tools: Tools
+    history: History
+
+    @property
+    def opening_system(self) -> Message | None:
+        """The first message, where it is a system message."""
+        return self.messages[0] if self.messages and self.messages[0].role == "system" else None

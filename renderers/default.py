@@ -1,0 +1,218 @@
+"""The DefaultRenderer: any chat template, wrapped.
+
+Parity with the template, message attribution by tracing it, parsing with named parsers. Which tokens the model would
+have sampled it does not know, so its `sampled_mask` is empty and it never bridges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from renderers.config import RendererConfig
+from renderers.conversation import History
+from renderers.encoding import Encoder
+from renderers.errors import ConfigError, MessageError
+from renderers.labels import PROMPT, TEMPLATE, TOOL, make_label
+from renderers.messages import Message, check_prefill, validate_messages, validate_tools
+from renderers.opening import opening_ids
+from renderers.parsing import ReplyGrammar, named_grammar
+from renderers.refusal import BridgeRefusal, RefusalReason
+from renderers.rendered import RenderedTokens, Segment
+from renderers.renderer import Renderer
+from renderers.template import TracedTemplate, TracedText
+from renderers.template.conversion import MessageForm, parse_tree
+from renderers.template.damage import find_damage
+from renderers.token_ids import as_token_ids
+from renderers.writer import Piece
+
+
+class DefaultRendererConfig(RendererConfig):
+    """Settings of the DefaultRenderer.
+
+    Attributes:
+        tool_parser: the name of a tool-call parser, as vLLM calls it (`hermes`, ...); None finds no calls.
+        reasoning_parser: the name of a reasoning parser (`qwen3`, `deepseek_r1`, ...); None finds no reasoning.
+        stop_tokens: special tokens that end sampling; None means the tokenizer's end-of-sequence token.
+        template_kwargs: variables of the template, such as `enable_thinking`. `chat_template_kwargs` go here.
+        date: the day that `strftime_now` prints, as YYYY-MM-DD; "today" is resolved once, when the config is made.
+    """
+
+    name: Literal["default"] = "default"
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    stop_tokens: tuple[str, ...] | None = None
+    template_kwargs: dict[str, Any] = Field(default_factory=dict)
+    date: str = Field(default="today", validate_default=True)
+
+    framework_fields: ClassVar[frozenset[str]] = RendererConfig.framework_fields | {
+        "tool_parser",
+        "reasoning_parser",
+        "stop_tokens",
+    }
+
+    @field_validator("date")
+    @classmethod
+    def _resolve_today(cls, value: str) -> str:
+        if value == "today":
+            return datetime.now(UTC).astimezone().date().isoformat()
+        datetime.fromisoformat(value)
+        return value
+
+    @classmethod
+    def from_template_kwargs(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Any name may be a variable of a template."""
+        return {"template_kwargs": dict(given)} if given else {}
+
+
+class DefaultRenderer(Renderer[DefaultRendererConfig]):
+    """Wraps a tokenizer's chat template.
+
+    Raises:
+        ConfigError: the tokenizer has no chat template, or a retention policy was asked for, which only a family's own
+            renderer can keep.
+        TemplateError: the template cannot be compiled.
+    """
+
+    family = "default"
+    config_class = DefaultRendererConfig
+
+    def __init__(self, tokenizer: object, config: DefaultRendererConfig | None = None) -> None:
+        super().__init__(tokenizer, config)
+        template = self.tokenizer.chat_template
+        if template is None:
+            raise ConfigError("the DefaultRenderer wraps a chat template, and this tokenizer has none; give `chat_template=`")
+        if self.config.thinking_retention is not None:
+            raise ConfigError(
+                f"thinking_retention={self.config.thinking_retention!r} needs a family's own renderer: the DefaultRenderer "
+                "does what the template does"
+            )
+        self._template = TracedTemplate(template)
+        self._encoder = Encoder(self.tokenizer, stop_ids=(), sanitize=self.config.sanitize_control_tokens)
+        self._now = datetime.fromisoformat(self.config.date)
+
+    @property
+    def stop_token_texts(self) -> Sequence[str]:
+        """See `Renderer.stop_token_texts`."""
+        if self.config.stop_tokens is not None:
+            return self.config.stop_tokens
+        end = self.tokenizer.named_special_tokens.get("eos_token")
+        return (end,) if end is not None else ()
+
+    @property
+    def reply_grammar(self) -> ReplyGrammar:
+        """The grammar of the named parsers."""
+        return named_grammar(
+            tool_parser=self.config.tool_parser,
+            reasoning_parser=self.config.reasoning_parser,
+            stop_tokens=tuple(self.stop_token_texts),
+        )
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+    ) -> RenderedTokens:
+        """See `Renderer.render`. What the template refuses is a TemplateError with the template's own words."""
+        validated = validate_messages(messages)
+        if not validated:
+            raise MessageError("there are no messages; give at least one")
+        if continue_final_message:
+            check_prefill(validated, add_generation_prompt=add_generation_prompt)
+        tool_list = validate_tools(tools)
+        traced = self._template.render(
+            self._form.convert(messages, validated),
+            tools=None if tools is None else tool_list.schemas,
+            add_generation_prompt=add_generation_prompt,
+            variables={**self.tokenizer.named_special_tokens, **self.config.template_kwargs},
+            now=self._now,
+        )
+        end = _prefill_end(traced, len(validated) - 1) if continue_final_message else len(traced.text)
+        parts, runs = self._encoder.encode(_pieces(traced, validated, end))
+        return RenderedTokens(
+            Segment(parts, runs),
+            message_roles=[message.role for message in validated],
+            message_tool_names=_tool_names(validated),
+            warnings=self.report(list(find_damage(traced, validated, has_tools=bool(tool_list)))),
+            mask_known=False,
+        )
+
+    def bridge(
+        self,
+        previous_prompt_ids: Sequence[int] | RenderedTokens,
+        previous_completion_ids: Sequence[int],
+        new_messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> RenderedTokens | BridgeRefusal:
+        """Always a refusal: a template alone does not say what of its history the new messages change."""
+        validate_messages(new_messages)
+        validate_tools(tools)
+        as_token_ids(previous_completion_ids, "previous_completion_ids")
+        if not isinstance(previous_prompt_ids, RenderedTokens):
+            as_token_ids(previous_prompt_ids, "previous_prompt_ids")
+        return BridgeRefusal(
+            RefusalReason.UNKNOWN_HISTORY,
+            "the DefaultRenderer does not know what its template rewrites; render the whole conversation",
+        )
+
+    def opening_ids(self, prompt_ids: Sequence[int] | RenderedTokens | None) -> list[int]:
+        """See `Renderer.opening_ids`: what stands from the last reasoning marker of the last turn on.
+
+        Without a prompt a reply begins in content: which prompt was meant is not known.
+        """
+        if prompt_ids is None:
+            return []
+        ids = prompt_ids.token_ids if isinstance(prompt_ids, RenderedTokens) else as_token_ids(prompt_ids, "prompt_ids")
+        return opening_ids(self.tokenizer, ids, (), self.grammar.reasoning_markers)
+
+    @cached_property
+    def _form(self) -> MessageForm:
+        return MessageForm(parse_tree(self.tokenizer.chat_template or ""), self._template)
+
+
+def _pieces(traced: TracedText, messages: Sequence[Message], end: int) -> list[Piece]:
+    """The traced text as labelled pieces, up to character `end`."""
+    pieces: list[Piece] = []
+    for span in traced.spans:
+        if span.start >= end:
+            break
+        owner = TEMPLATE
+        if span.message_index >= 0 and span.field is not None:
+            owner = TOOL if messages[span.message_index].role == "tool" else PROMPT
+        label = make_label(span.message_index, owner)
+        pieces.append((traced.text[span.start : min(span.end, end)], label, span.field is not None))
+    return pieces
+
+
+def _prefill_end(traced: TracedText, index: int) -> int:
+    """Where the text of the last message ends that the model continues."""
+    ends = [
+        span.end
+        for span in traced.spans
+        if span.message_index == index and (span.field or "").split("[")[0] in {"content", "reasoning_content"}
+    ]
+    if not ends:
+        raise MessageError(
+            "continue_final_message: the template prints no text of this message that could be continued",
+            message_index=index,
+        )
+    return max(ends)
+
+
+def _tool_names(messages: Sequence[Message]) -> list[str | None]:
+    names: list[str | None] = []
+    history, results = History(), 0
+    for message in messages:
+        is_result = message.role == "tool"
+        names.append(history.tool_name(message, results) if is_result else None)
+        results = results + 1 if is_result else 0
+        history = history.followed_by(message, is_query=False, state=None)
+    return names

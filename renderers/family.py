@@ -1,0 +1,318 @@
+"""A family's renderer, made of its description.
+
+A family states how one message is written, what stands before the first one, what opens the assistant's turn, the
+grammar of a reply, and which reasoning its template keeps. Masks, attribution, caching, bridges, streaming, policies
+and refusals are the framework's.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from renderers import bridging
+from renderers.conversation import Conversation, History, Turn
+from renderers.encoding import Encoder
+from renderers.errors import MessageError, TokenizerError
+from renderers.messages import Message, Tools, check_arguments, check_prefill, validate_messages, validate_tools
+from renderers.opening import opening_ids
+from renderers.parsed import ParsedResponse
+from renderers.refusal import BridgeRefusal
+from renderers.rendered import RenderedTokens, Segment
+from renderers.renderer import ConfigT, Renderer
+from renderers.token_ids import as_token_ids
+from renderers.writer import Writer
+
+
+class FamilyRenderer(Renderer[ConfigT]):
+    """A renderer that a family describes.
+
+    Raises:
+        TokenizerError: where the tokenizer lacks a special token of the format, naming it.
+    """
+
+    #: Special tokens without which the format cannot be written.
+    required_tokens: ClassVar[tuple[str, ...]] = ()
+    #: Special tokens that end sampling, the usual one first.
+    stop_tokens: ClassVar[tuple[str, ...]]
+    #: Stop tokens that the template never writes: a bridge over one is refused, or kept under `"all"`.
+    stops_outside_history: ClassVar[frozenset[str]] = frozenset()
+    #: Those of them that close a turn themselves: under `"all"` no further close follows one that was sampled.
+    closing_stops: ClassVar[frozenset[str]] = frozenset()
+    #: What the template writes after the assistant's text. The stop token that the model samples is its beginning.
+    turn_close: ClassVar[str]
+    #: How the assistant's turn begins in a prompt, before any reasoning marker; used to find it there.
+    reply_headers: ClassVar[tuple[str, ...]]
+
+    def __init__(self, tokenizer: object, config: ConfigT | None = None) -> None:
+        super().__init__(tokenizer, config)
+        missing = [token for token in self.required_tokens if token not in self.tokenizer.special_tokens]
+        if missing:
+            raise TokenizerError(
+                f"this tokenizer lacks special tokens of the {self.family} format: {', '.join(missing)}. It belongs to "
+                "another family, or is damaged; give the tokenizer of the model, or another config"
+            )
+        self._encoder = Encoder(self.tokenizer, stop_ids=self.stop_ids, sanitize=self.config.sanitize_control_tokens)
+        self._prompts: dict[Any, str] = {}
+
+    # What a family describes -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def write_preamble(self, out: Writer, conversation: Conversation) -> None:
+        """Write what stands before the first message: the tools, a default system message.
+
+        Where a message's own text stands here, call `out.begin` around it.
+        """
+
+    @abstractmethod
+    def write_message(self, out: Writer, turn: Turn) -> None:
+        """Write one message, its header, separators and close included."""
+
+    @abstractmethod
+    def write_generation_prompt(self, out: Writer, state: Any) -> None:
+        """Write what opens the assistant's turn; `state` is the family's state at that place."""
+
+    @abstractmethod
+    def template_floor(self, history: History) -> int:
+        """Index of the last message whose reasoning the template drops, in a conversation with this history.
+
+        -1 where it keeps all reasoning, `NEVER` where it writes none.
+        """
+
+    def is_query(self, message: Message) -> bool:
+        """Whether a message is a user's query, which ends a tool cycle."""
+        return message.role == "user"
+
+    def initial_state(self) -> Any:
+        """The family's state before the first message."""
+        return None
+
+    def advance(self, state: Any, message: Message) -> Any:
+        """The family's state after a message. States are small, frozen and comparable."""
+        return state
+
+    def recover_state(self, token_ids: Sequence[int]) -> Any:
+        """The family's state at the end of a prompt that is known as IDs alone.
+
+        Raises:
+            LookupError: where the IDs do not tell; the bridge is then refused.
+        """
+        if self.initial_state() is not None:
+            raise LookupError("this family's state cannot be read from token IDs")
+        return None
+
+    def split_reasoning(self, message: Message) -> tuple[str | None, str]:
+        """Reasoning and content of an assistant message, as the template tells them apart."""
+        return message.reasoning_text, message.text or ""
+
+    def refuse_extension(self, message: Message) -> BridgeRefusal | None:
+        """Whether appending this message changes how earlier ones are written, or cannot be done."""
+        return None
+
+    def close_after(self, reply: ParsedResponse) -> str:
+        """What the template writes after this reply. Its beginning is the stop token of such a reply."""
+        return self.turn_close
+
+    # What the framework makes of it ----------------------------------------------------------------------------------
+
+    @property
+    def stop_token_texts(self) -> Sequence[str]:
+        """See `Renderer.stop_token_texts`."""
+        return self.stop_tokens
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+    ) -> RenderedTokens:
+        """See `Renderer.render`."""
+        validated = validate_messages(messages)
+        if not validated:
+            raise MessageError("there are no messages; give at least one")
+        if continue_final_message:
+            check_prefill(validated, add_generation_prompt=add_generation_prompt)
+        check_arguments(validated)
+        tool_list = validate_tools(tools)
+        histories = self.fold(History(tools=tool_list, state=self.initial_state()), validated)
+        out = Writer()
+        self.write_preamble(out, Conversation(validated, tool_list, histories[-1]))
+        final, tool_names = self.write_messages(
+            out, validated, histories, self.reasoning_floor(histories[-1]), open_last=continue_final_message
+        )
+        if add_generation_prompt:
+            out.begin(-1, "")
+            self.write_generation_prompt(out, final.state)
+        parts, runs = self._encoder.encode(out.pieces)
+        return RenderedTokens(
+            Segment(parts, runs),
+            message_roles=[message.role for message in validated],
+            message_tool_names=tool_names,
+            warnings=self.report(out.damages),
+            history=final,
+        )
+
+    def bridge(
+        self,
+        previous_prompt_ids: Sequence[int] | RenderedTokens,
+        previous_completion_ids: Sequence[int],
+        new_messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> RenderedTokens | BridgeRefusal:
+        """See `Renderer.bridge`."""
+        return bridging.bridge(self, self._encoder, previous_prompt_ids, previous_completion_ids, new_messages, tools)
+
+    # Shared by render and bridge ------------------------------------------------------------------------------------
+
+    def fold(self, history: History, messages: Sequence[Message]) -> list[History]:
+        """The history before each message, and after the last."""
+        histories = [history]
+        for message in messages:
+            is_query = message.role == "user" and self.is_query(message)
+            history = history.followed_by(message, is_query=is_query, state=self.advance(history.state, message))
+            histories.append(history)
+        return histories
+
+    def reasoning_floor(self, history: History) -> int:
+        """Index of the last message whose reasoning the retention policy drops."""
+        match self.config.thinking_retention:
+            case "all":
+                return -1
+            case "tool_cycle":
+                return history.last_query
+            case None:
+                return self.template_floor(history)
+
+    def write_messages(
+        self,
+        out: Writer,
+        messages: Sequence[Message],
+        histories: Sequence[History],
+        floor: int,
+        *,
+        open_last: bool = False,
+    ) -> tuple[History, list[str | None]]:
+        """Write messages that follow `histories[0]`; gives the history after them and each tool message's tool."""
+        tool_names: list[str | None] = []
+        first_reasoning = histories[0].first_reasoning
+        results = 0
+        for position, message in enumerate(messages):
+            history = histories[position]
+            index, role = history.count, message.role
+            is_open = open_last and position == len(messages) - 1
+            reasoning, content, tool_name = None, message.text or "", None
+            if role == "assistant":
+                reasoning, content = self.split_reasoning(message)
+            if role == "tool":
+                tool_name = history.tool_name(message, results)
+                results += 1
+            else:
+                results = 0
+            tool_names.append(tool_name)
+            turn = Turn(
+                message=message,
+                index=index,
+                content=content,
+                reasoning=reasoning,
+                keeps_reasoning=index > floor,
+                previous_role=history.last_role,
+                next_role=messages[position + 1].role if position + 1 < len(messages) else None,
+                tool_name=tool_name,
+                state=history.state,
+                tools=history.tools,
+                is_open=is_open,
+            )
+            out.begin(position, role)
+            first = len(out.pieces)
+            self.write_message(out, turn)
+            if role == "assistant":
+                out.mark_sampled(first, self.prompt_text(history.state))
+                if reasoning is not None and self.is_reasoning(reasoning) and turn.keeps_reasoning:
+                    first_reasoning = min(first_reasoning, index)
+            if is_open:
+                out.cut_after_body(first)
+        # A prefill is not yet a message: the reply that continues it is.
+        final = histories[-2] if open_last else histories[-1]
+        return replace(final, first_reasoning=first_reasoning), tool_names
+
+    def prompt_text(self, state: Any) -> str:
+        """The generation prompt of this config at a place with this state."""
+        text = self._prompts.get(state)
+        if text is None:
+            out = Writer()
+            self.write_generation_prompt(out, state)
+            text = self._prompts[state] = "".join([piece[0] for piece in out.pieces])
+        return text
+
+    @cached_property
+    def first_header_ids(self) -> frozenset[int]:
+        """The special tokens with which an assistant's turn begins in a prompt."""
+        return frozenset(self.tokenizer.find_special_tokens(header)[0][2] for header in self.reply_headers)
+
+    def is_reasoning(self, text: str) -> bool:
+        """Whether reasoning holds anything: an empty think block, or newlines alone, is none."""
+        return bool(text.strip("\n"))
+
+    def holds_reasoning(self, prompt_ids: Sequence[int]) -> bool:
+        """Whether a prompt shows reasoning that is closed and not empty."""
+        markers = self.grammar.reasoning_ids
+        if markers is None:
+            return False
+        opener, closer = markers
+        position = 0
+        while True:
+            try:
+                start = prompt_ids.index(opener, position)
+                end = prompt_ids.index(closer, start)
+            except ValueError:
+                return False
+            if self.is_reasoning(self.decode(prompt_ids[start + 1 : end]).strip()):
+                return True
+            position = end + 1
+
+    def shows_tools(self, prompt_ids: Sequence[int], tools: Tools) -> bool:
+        """Whether a prompt's preamble declares exactly these tools."""
+        shown = self._tools_block(tools or _SOME_TOOL)
+        if not tools:
+            return shown.split("\0", 1)[0] not in self.decode(prompt_ids)
+        size = 256 + len(shown) // 2
+        while True:
+            if shown in self.decode(prompt_ids[:size]):
+                return True
+            if size >= len(prompt_ids):
+                return False
+            size *= 2
+
+    def _tools_block(self, tools: Tools) -> str:
+        """The preamble's text around the tools: from the scaffolding before the first to that after the last."""
+        out = Writer()
+        self.write_preamble(out, Conversation([], tools, History(tools=tools, state=self.initial_state())))
+        pieces = out.pieces
+        schemas = [position for position, piece in enumerate(pieces) if piece[2]]
+        return "".join([text for text, _, _ in pieces[max(schemas[0] - 1, 0) : schemas[-1] + 2]])
+
+    def opening_ids(self, prompt_ids: Sequence[int] | RenderedTokens | None) -> list[int]:
+        """See `Renderer.opening_ids`. Without a prompt, the generation prompt of this config is assumed."""
+        if prompt_ids is None or len(prompt_ids) == 0:
+            ids = self._config_prompt_ids
+        elif isinstance(prompt_ids, RenderedTokens):
+            ids = prompt_ids.token_ids
+        else:
+            ids = as_token_ids(prompt_ids, "prompt_ids")
+        return opening_ids(self.tokenizer, ids, self.reply_headers, self.grammar.reasoning_markers)
+
+    @cached_property
+    def _config_prompt_ids(self) -> list[int]:
+        out = Writer()
+        self.write_generation_prompt(out, self.initial_state())
+        parts, _ = self._encoder.encode(out.pieces)
+        return [token_id for part in parts for token_id in part]
+
+
+_SOME_TOOL = validate_tools([{"type": "function", "function": {"name": "\\0", "parameters": {}}}])

@@ -1,0 +1,261 @@
+"""Messages and tools: the OpenAI chat shapes, validated once at the border.
+
+The caller's objects are read and never changed. Null fields count as absent, as transformers 5 treats them; unknown
+keys are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+
+from renderers.errors import MessageError, ToolsError
+
+Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
+ROLES: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class TextPart(_Strict):
+    """A part of a message's content. Only text parts exist: images and other media are an error."""
+
+    type: Literal["text"]
+    text: str
+
+
+class Function(_Strict):
+    """What a tool call calls: a tool's name, and its arguments as an object or as JSON text."""
+
+    name: str
+    arguments: dict[str, Any] | str
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as text: JSON text as it came, an object as `tojson` prints it."""
+        return self.arguments if isinstance(self.arguments, str) else to_json(self.arguments)
+
+
+class ToolCall(_Strict):
+    """A call of a tool by the assistant."""
+
+    function: Function
+    id: str | None = None
+    type: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_bare_function(cls, value: Any) -> Any:
+        """Some harnesses write `{"name": ..., "arguments": ...}` without the `function` around it."""
+        if isinstance(value, dict) and "function" not in value and "name" in value:
+            return {**value, "function": value}
+        return value
+
+
+class Message(_Strict):
+    """One validated message.
+
+    `reasoning_content` has two aliases, `thinking` and `reasoning`; the first of the three that is not null counts.
+    """
+
+    role: Role
+    content: str | list[TextPart] | None = None
+    reasoning_content: str | None = None
+    thinking: Any = None
+    reasoning: Any = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The content as one text, its parts joined by a newline as vLLM joins them; None where there is none."""
+        content = self.content
+        if content is None or isinstance(content, str):
+            return content
+        return "\n".join([part.text for part in content])
+
+    @property
+    def reasoning_text(self) -> str | None:
+        """The reasoning under whichever of its three names it came, or None."""
+        if self.reasoning_content is not None:
+            return self.reasoning_content
+        for alias in (self.thinking, self.reasoning):
+            if alias is not None:
+                return alias if isinstance(alias, str) else None
+        return None
+
+
+_MESSAGES = TypeAdapter(list[Message])
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """`("tool_calls", 0, "function", "name")` as `tool_calls[0].function.name`, without pydantic's union branches."""
+    path = ""
+    for step in location:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif step not in {"str", "list[TextPart]", "dict[str,any]"}:
+            path += f".{step}" if path else step
+    return path
+
+
+_ADVICE = {
+    "role": f"use one of {', '.join(ROLES)}",
+    "content": "content is text, a list of text parts, or null; images and other media are not supported",
+    "arguments": "arguments are an object or JSON text",
+}
+
+
+def _message_error(error: ValidationError) -> MessageError:
+    """Pydantic's first complaint as ours: which message, which field, what was found, what to do."""
+    details = error.errors(include_url=False)
+    # Of a union's branches, the deepest complaint is about the shape that the caller meant.
+    first = max(details, key=lambda detail: (-int(detail["loc"][0]) if detail["loc"] else 0, len(detail["loc"])))
+    location = first["loc"]
+    if not location:
+        return MessageError(f"expected a list of messages, found {type(first['input']).__name__}")
+    index, field = int(location[0]), _path(location[1:])
+    found = first["input"]
+    if first["type"] == "missing":
+        problem = "this field is required"
+    elif first["type"] == "string_unicode":
+        problem = "the text holds a lone surrogate, which no tokenizer can encode; replace it before rendering"
+    else:
+        problem = f"{first['msg']}, found {_excerpt(found)}"
+    named = [word for word in field.replace("[", ".").split(".") if word in _ADVICE]
+    if named:
+        problem += f" ({_ADVICE[named[-1]]})"
+    return MessageError(problem, message_index=index, field=field or None)
+
+
+def _excerpt(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def validate_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """The caller's messages, validated.
+
+    Raises:
+        MessageError: for anything that is not a list of messages, naming the message and the field.
+    """
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
+        raise MessageError(f"expected a list of messages, found {type(messages).__name__}")
+    plain = [_as_dict(message, index) for index, message in enumerate(messages)]
+    try:
+        return _MESSAGES.validate_python(plain)
+    except ValidationError as error:
+        raise _message_error(error) from None
+
+
+def _as_dict(message: object, index: int) -> dict[str, Any]:
+    if type(message) is dict:
+        return message
+    if isinstance(message, Mapping):
+        return dict(message)
+    dump = getattr(message, "model_dump", None)
+    if callable(dump):  # the message objects of the OpenAI SDK
+        dumped = dump()
+        if isinstance(dumped, dict):
+            return dumped
+    raise MessageError(f"a message is a dict, found {_excerpt(message)}", message_index=index)
+
+
+def to_json(value: Any, *, ensure_ascii: bool = False, separators: tuple[str, str] | None = None) -> str:
+    """`value` as transformers' `tojson` filter prints it: the standard json module, non-ASCII characters as they are."""
+    return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators)
+
+
+def check_arguments(messages: Sequence[Message]) -> None:
+    """Raise MessageError where a call's arguments hold something that JSON cannot say."""
+    for index, message in enumerate(messages):
+        for position, call in enumerate(message.tool_calls or ()):
+            try:
+                call.function.arguments_text  # noqa: B018 - asked for its errors alone
+            except (TypeError, ValueError, RecursionError) as error:
+                raise MessageError(
+                    f"the arguments cannot be written as JSON: {error}",
+                    message_index=index,
+                    field=f"tool_calls[{position}].function.arguments",
+                ) from None
+
+
+def check_prefill(messages: Sequence[Message], *, add_generation_prompt: bool) -> None:
+    """Raise MessageError unless the last message is the assistant's and can be continued by the model."""
+    index = len(messages) - 1
+    if add_generation_prompt:
+        raise MessageError(
+            "continue_final_message and add_generation_prompt exclude each other: the last message is the open turn",
+            message_index=index,
+        )
+    if messages[-1].role != "assistant":
+        raise MessageError(
+            f"continue_final_message needs an assistant message at the end, found {messages[-1].role}",
+            message_index=index,
+            field="role",
+        )
+    if messages[-1].tool_calls:
+        raise MessageError(
+            "a message that the model continues cannot hold finished tool calls",
+            message_index=index,
+            field="tool_calls",
+        )
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools of a conversation: a snapshot of the caller's schemas, equal by content.
+
+    `key` is the schemas' content byte for byte, key order and number types included, which `==` on dicts is not.
+    """
+
+    key: bytes
+
+    def __bool__(self) -> bool:
+        return bool(self.schemas)
+
+    @cached_property
+    def schemas(self) -> list[dict[str, Any]]:
+        """The schemas, as the caller gave them. Not to be changed."""
+        loaded: list[dict[str, Any]] = marshal.loads(self.key)  # noqa: S302 - our own bytes, made by `validate_tools`
+        return loaded
+
+    @cached_property
+    def json_texts(self) -> list[str]:
+        """Each schema as `tojson` prints it."""
+        return [to_json(schema) for schema in self.schemas]
+
+
+NO_TOOLS = Tools(marshal.dumps([], 2))
+
+
+def validate_tools(tools: Sequence[Mapping[str, Any]] | None) -> Tools:
+    """A snapshot of the caller's tools; None and an empty list are both no tools.
+
+    Raises:
+        ToolsError: where a tool is not an object that JSON can say.
+    """
+    if not tools and (tools is None or isinstance(tools, list | tuple)):
+        return NO_TOOLS
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
+        raise ToolsError(f"tools: expected a list of tool schemas, found {type(tools).__name__}")
+    for index, tool in enumerate(tools):
+        if not isinstance(tool, Mapping):
+            raise ToolsError(f"tools[{index}]: a tool is a JSON schema (a dict), found {_excerpt(tool)}")
+    try:
+        return Tools(marshal.dumps(list(tools), 2))
+    except ValueError:
+        pass  # A Mapping, an enum, a str subclass: make plain JSON of it, or say what cannot be.
+    try:
+        return Tools(marshal.dumps([json.loads(json.dumps(dict(tool))) for tool in tools], 2))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolsError(f"tools cannot be written as JSON: {error}") from None

@@ -1,0 +1,268 @@
+"""Adapter for `tokenizers.Tokenizer`, bare or inside a transformers fast tokenizer."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from renderers.tokenizers.base import AdapterBase, TokenizerInfo, canonical_sha256, require_no_surrogates
+from renderers.tokenizers.components import added_tokens_of, component_list, model_settings, prepends_to_text
+from renderers.tokenizers.token_bytes import byte_level_bytes, sentencepiece_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tokenizers import Tokenizer
+
+    from renderers.tokenizers.special_tokens import SpecialSpan
+
+# Normalizers that leave ASCII as it is.
+_UNICODE_FORMS = frozenset({"NFC", "NFKC", "NFD", "NFKD"})
+
+
+class TokenizersAdapter(AdapterBase):
+    """Encodes with the `tokenizers` library.
+
+    The user's tokenizer object carries state that other code changes under way (truncation, padding, whether special
+    tokens are split), so it is never called. Its model, normalizer and pre-tokenizer are shared, without a copy, by two
+    tokenizers of our own: one without added tokens for ordinary text, and one with them for whole texts.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, source: object, info: TokenizerInfo) -> None:
+        super().__init__(source, info, added_tokens_of(tokenizer))
+        self._tokenizer = tokenizer
+        self._normalizer = tokenizer.normalizer
+        self._normalizer_steps = component_list(self._normalizer)
+        self._pre_tokenizer_steps = component_list(tokenizer.pre_tokenizer)
+        self._ascii_is_normal = all(step["type"] in _UNICODE_FORMS for step in self._normalizer_steps)
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._tokenizer.model
+
+    def _new_tokenizer(self) -> Tokenizer:
+        """A tokenizer with the same model, normalizer and pre-tokenizer, and nothing else."""
+        from tokenizers import Tokenizer  # noqa: PLC0415 - `import renderers` stays light
+
+        tokenizer = Tokenizer(self._model)
+        if self._normalizer is not None:
+            tokenizer.normalizer = self._normalizer
+        if self._tokenizer.pre_tokenizer is not None:
+            tokenizer.pre_tokenizer = self._tokenizer.pre_tokenizer
+        return tokenizer
+
+    @cached_property
+    def _ordinary(self) -> Tokenizer:
+        return self._new_tokenizer()
+
+    @cached_property
+    def _whole(self) -> tuple[Tokenizer, dict[int, int]]:
+        """A tokenizer with the added tokens, and the true IDs of those that it numbers otherwise."""
+        tokenizer = self._new_tokenizer()
+        true_tokens = self._tokenizer.get_added_tokens_decoder()
+        tokenizer.add_tokens([token for _, token in sorted(true_tokens.items())])
+        true_ids = {token.content: token_id for token_id, token in true_tokens.items()}
+        renumbered = {
+            token_id: true_ids[token.content]
+            for token_id, token in tokenizer.get_added_tokens_decoder().items()
+            if true_ids[token.content] != token_id
+        }
+        return tokenizer, renumbered
+
+    @cached_property
+    def splits_at_special_tokens(self) -> bool:
+        """Whether the text between two special tokens always encodes alone; see the protocol."""
+        return (
+            super().splits_at_special_tokens
+            and self._finds_plainly
+            and not prepends_to_text(self._normalizer_steps, self._pre_tokenizer_steps)
+        )
+
+    @cached_property
+    def _finds_plainly(self) -> bool:
+        """Whether special tokens match their own characters and nothing else."""
+        return all(
+            token.matches_plainly and not (token.normalized and self._normalizer_steps) for token in self._added_tokens
+        )
+
+    def find_special_tokens(self, text: str) -> list[SpecialSpan]:
+        """Start, end and ID of each special token in the text, from left to right."""
+        if self._finds_plainly:
+            return super().find_special_tokens(text)
+        special_ids = frozenset(self._special_tokens.values())
+        ids, offsets = self.encode_with_offsets(text)
+        return [
+            (start, end, token_id)
+            for token_id, (start, end) in zip(ids, offsets, strict=True)
+            if token_id in special_ids
+        ]
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """IDs of `text` as ordinary text."""
+        require_no_surrogates(text)
+        return self._checked(text, self._ordinary.encode(text, add_special_tokens=False).ids)
+
+    def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode_ordinary` of each text."""
+        if len(texts) == 1:
+            return [self.encode_ordinary(texts[0])]
+        for text in texts:
+            require_no_surrogates(text)
+        encodings = self._ordinary.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [self._checked(text, encoding.ids) for text, encoding in zip(texts, encodings, strict=True)]
+
+    @cached_property
+    def _reachable_specials(self) -> frozenset[int]:
+        """Special tokens that also stand in the model's vocabulary, where ordinary text might reach them.
+
+        The unknown token is none of them: it is what text without a token becomes.
+        """
+        unknown = self._unknown_token_id
+        return frozenset(
+            token_id
+            for text, token_id in self._special_tokens.items()
+            if self._model.token_to_id(text) is not None and token_id != unknown
+        )
+
+    @cached_property
+    def _unknown_token_id(self) -> int | None:
+        name = getattr(self._model, "unk_token", None)
+        if name is not None:
+            token_id: int | None = self._model.token_to_id(name)
+            return token_id
+        unknown_id: int | None = getattr(self._model, "unk_id", None)
+        return unknown_id
+
+    def _checked(self, text: str, ids: list[int]) -> list[int]:
+        """The IDs, encoded again without special tokens in the vocabulary where they hold one.
+
+        That happens where `ignore_merges` is on, or the model looks words up, and a special token is one word.
+        """
+        if self._reachable_specials.isdisjoint(ids):
+            return ids
+        fresh: list[int] = self._without_specials.encode(text, add_special_tokens=False).ids
+        return fresh
+
+    @cached_property
+    def _without_specials(self) -> Tokenizer:
+        """The ordinary tokenizer with special tokens renamed to what no text spells, so that IDs stay as they are."""
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
+        state = json.loads(self._ordinary.to_str())
+        model = state["model"]
+        hidden = {text: f"\U0010ffff{number}\U0010ffff" for number, text in enumerate(self._special_tokens)}
+        if isinstance(model["vocab"], dict):
+            model["vocab"] = {hidden.get(text, text): token_id for text, token_id in model["vocab"].items()}
+        else:
+            model["vocab"] = [[hidden.get(text, text), score] for text, score in model["vocab"]]
+        if model.get("unk_token") in hidden:
+            model["unk_token"] = hidden[model["unk_token"]]
+        if "merges" in model:
+            pairs = [merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model["merges"]]
+            model["merges"] = [
+                pair
+                for pair in pairs
+                if pair[0] not in hidden and pair[1] not in hidden and "".join(pair) not in hidden
+            ]
+        return Tokenizer.from_str(json.dumps(state))
+
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """IDs of the whole text, special tokens recognised, nothing added; and each token's character range."""
+        require_no_surrogates(text)
+        tokenizer, renumbered = self._whole
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+        ids = encoding.ids
+        if renumbered:
+            ids = [renumbered.get(token_id, token_id) for token_id in ids]
+        return ids, encoding.offsets
+
+    def normalize(self, text: str) -> str:
+        """`text` as the tokenizer's normalizer leaves it; the same object where nothing changes."""
+        if not self._normalizer_steps or (self._ascii_is_normal and text.isascii()):
+            return text
+        require_no_surrogates(text)
+        normalized: str = self._normalizer.normalize_str(text)
+        return text if normalized == text else normalized
+
+    @cached_property
+    def _bytes_of_text(self) -> Callable[[str], bytes]:
+        """How this vocabulary writes bytes: as byte-level characters, or as sentencepiece does."""
+        kinds = {step["type"] for step in self._pre_tokenizer_steps}
+        return byte_level_bytes if "ByteLevel" in kinds else sentencepiece_bytes
+
+    @cached_property
+    def _special_bytes(self) -> dict[int, bytes]:
+        return {token.token_id: token.text.encode() for token in self._added_tokens}
+
+    def _find_token_bytes(self, token_id: int) -> bytes | None:
+        special = self._special_bytes.get(token_id)
+        if special is not None:
+            return special
+        token = self._tokenizer.id_to_token(token_id)
+        return None if token is None else self._bytes_of_text(token)
+
+    @cached_property
+    def vocabulary_size(self) -> int:
+        """One more than the largest token ID."""
+        return 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        model = json.loads(self._model.__getstate__())
+        vocabulary = model["vocab"]
+        return canonical_sha256(
+            {
+                "settings": model_settings(self._tokenizer),
+                "vocabulary": sorted(vocabulary.items()) if isinstance(vocabulary, dict) else vocabulary,
+                "merges": [
+                    merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model.get("merges", ())
+                ],
+                "added_tokens": [
+                    [
+                        t.text,
+                        t.token_id,
+                        t.lstrip,
+                        t.rstrip,
+                        t.single_word,
+                        t.normalized and bool(self._normalizer_steps),
+                    ]
+                    for t in self._added_tokens
+                ],
+                "normalizer": self._normalizer_steps,
+                "pre_tokenizer": [
+                    {name: value for name, value in step.items() if name != "trim_offsets"}
+                    for step in self._pre_tokenizer_steps
+                ],
+            }
+        )
+
+    def fingerprint(self) -> str:
+        """sha256 of what decides the token IDs. Takes half a second once."""
+        return self._fingerprint
+
+    @property
+    def encoder(self) -> str:
+        """Which library encodes."""
+        return "tokenizers"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self._source, self._info))
+
+
+def _rebuild(source: Any, info: TokenizerInfo) -> TokenizersAdapter:
+    return TokenizersAdapter(backend_of(source), source=source, info=info)
+
+
+def backend_of(tokenizer: Any) -> Any:
+    """The `tokenizers.Tokenizer` in a transformers fast tokenizer, the object itself if it is one, or None."""
+    from tokenizers import Tokenizer  # noqa: PLC0415
+
+    for candidate in (
+        tokenizer,
+        getattr(tokenizer, "backend_tokenizer", None),
+        getattr(tokenizer, "_tokenizer", None),
+    ):
+        if isinstance(candidate, Tokenizer):
+            return candidate
+    return None
