@@ -16,11 +16,12 @@ QWEN3 = Profile(
     ),
     empty_content=("system",),
     switches=(("enable_thinking", _BOOLEAN),),
+    positional=("<think>\n\n</think>\n\n",),
 )  # fmt: skip
 QWEN3_2025_04 = replace(
     QWEN3, name="Qwen3, April 2025", empty_content=("system", "user", "assistant", "tool", "developer")
 )
-QWEN3_INSTRUCT = replace(QWEN3, name="Qwen3-Instruct-2507", switches=(), reasoning=False)
+QWEN3_INSTRUCT = replace(QWEN3, name="Qwen3-Instruct-2507", switches=(), reasoning=False, positional=())
 QWEN3_THINKING = replace(QWEN3, name="Qwen3-Thinking-2507", switches=())
 
 _XML_MARKERS = ("<function=f>", "</function>", "<parameter=x>", "</parameter>", "\n</parameter>\n")
@@ -35,6 +36,7 @@ QWEN3_CODER = replace(
     empty_content=("late_system", "user", "assistant", "developer"),
     arguments="parsed",
     optional_parameters=False,
+    positional=(),
 )
 QWEN3_CODER_OLDER = replace(QWEN3_CODER, name="Qwen3-Coder, older revision", optional_parameters=True)
 
@@ -50,9 +52,7 @@ QWEN35 = replace(
     arguments="parsed",
 )
 QWEN36 = replace(QWEN35, name="Qwen3.6", switches=(*QWEN35.switches, ("preserve_thinking", _BOOLEAN)))
-QWEN38 = replace(
-    QWEN36, name="Qwen3.8", switches=(*QWEN36.switches, ("reasoning_effort", ("xhigh", "medium", "low")))
-)
+QWEN38 = replace(QWEN36, name="Qwen3.8", switches=(*QWEN36.switches, ("reasoning_effort", ("xhigh", "medium", "low"))))
 
 GLM45 = Profile(
     name="GLM-4.5",
@@ -86,9 +86,7 @@ DEEPSEEK_V3 = Profile(
     turn_end="<｜end▁of▁sentence｜>",
 )  # fmt: skip
 DEEPSEEK_R1 = replace(DEEPSEEK_V3, name="DeepSeek-R1", reasoning=True, optional_content=())
-DEEPSEEK_V31 = replace(
-    DEEPSEEK_R1, name="DeepSeek-V3.1", optional_call_type=True, switches=(("thinking", _BOOLEAN),)
-)
+DEEPSEEK_V31 = replace(DEEPSEEK_R1, name="DeepSeek-V3.1", optional_call_type=True, switches=(("thinking", _BOOLEAN),))
 
 _DSML = (
     "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "</think>", "<think>", "｜DSML｜", '<｜DSML｜invoke name="f">',

@@ -11,11 +11,12 @@ import importlib.util
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiles import PROFILES
 
-from renderers.testing import Conversation, Profile
+if TYPE_CHECKING:
+    from renderers.testing import Conversation, Profile
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 ASSETS = Path(os.environ.get("RENDERERS_ASSETS") or _REPOSITORY.parent / "shared" / "assets")
@@ -75,7 +76,7 @@ def load_tokenizer(model: str) -> Any:
 
     tokenizer = copy.copy(_shared_tokenizer(entry(model)["tokenizer"]))
     tokenizer.chat_template = template_text(model)
-    tokenizer.name_or_path = model.split("@")[0]
+    tokenizer.name_or_path = model.partition("@")[0]
     return tokenizer
 
 

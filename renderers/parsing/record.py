@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from renderers.parsed import Delta, ParsedToolCall, Region
 from renderers.parsing.protocol import CallProgress, ReadCall
@@ -40,8 +41,11 @@ class ReplyRecord:
     def begin_completion(self) -> None:
         """The prompt's tokens are over."""
         self.silent = False
-        self._calls_before += len(self.calls)
+        before = len(self.calls)
+        self._calls_before += before
         self.calls = []
+        if before:
+            self.deltas = [replace(delta, call=(delta.call or 0) - before) for delta in self.deltas]
 
     def mark(self, region: Region, units: int, call: int | None = None) -> None:
         """The next units are in this region. Every unit is marked once, in order."""
@@ -89,7 +93,9 @@ class ReplyRecord:
 
     def end_block(self, calls: Sequence[ReadCall], raws: Sequence[str]) -> None:
         """The open block ends with these calls. Deltas say of each what they have not said yet."""
-        if not self.silent:
+        if self.silent:
+            self.deltas = []
+        else:
             for index, call in enumerate(calls):
                 said = self._announced[index].arguments if index < len(self._announced) else 0
                 self._announce(index, call.name, call.call_id, call.arguments_text[said:])

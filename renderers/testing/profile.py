@@ -46,6 +46,8 @@ class Profile:
         switches: template keyword arguments, each with values worth trying. Absent is always tried.
         fixed_switches: template keyword arguments that every conversation gets, such as a date.
         turn_end: text of the token that ends an assistant turn.
+        positional: scaffolding that the template prints or drops by position alone, such as an empty think block. A
+            bridge keeps what the model saw, and may differ from a full render in this.
         role_stops: where the token that ends the turn opens the next message: its text by the next message's role.
 
         parts: Conversions: roles whose content the template takes as a list of parts. Others get one text, the parts
@@ -82,6 +84,7 @@ class Profile:
     fixed_switches: tuple[tuple[str, Any], ...] = ()
     turn_end: str = "<|im_end|>"
     role_stops: tuple[tuple[str, str], ...] = ()
+    positional: tuple[str, ...] = ()
 
     parts: tuple[str, ...] = ()
     empty_content: tuple[str, ...] = ()

@@ -67,7 +67,9 @@ class Segmenter:
         ids: list[int] = []
         start = 0
         while start < len(text):
-            ends = [end for end in range(start + 1, min(start + _LONGEST, len(text)) + 1) if text[start:end] in self._ids]
+            ends = [
+                end for end in range(start + 1, min(start + _LONGEST, len(text)) + 1) if text[start:end] in self._ids
+            ]
             if not ends:
                 raise ValueError(f"no token begins {text[start : start + _LONGEST]!r}: this vocabulary lacks a byte")
             end = choices.pick(ends)

@@ -1,0 +1,168 @@
+"""JSON calls between two markers, as Hermes models write them and Qwen's after them.
+
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Ulm"}}
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from renderers.formats.json_text import JsonProblem, JsonReader, ValueScanner
+from renderers.parsed import CallStatus
+from renderers.parsing.markers import Marker, MarkerTable
+from renderers.parsing.protocol import BlockFactory, BlockReader, CallProgress, Frame, ReadCall, Tools
+
+_SPACE = r"[ \t\n\r]*"
+_NAME = re.compile(rf'{_SPACE}\{{{_SPACE}"name"{_SPACE}:{_SPACE}("(?:[^"\\]|\\.)+")')
+_ARGUMENTS = re.compile(rf'{_SPACE},{_SPACE}"arguments"{_SPACE}:{_SPACE}(?=\{{)')
+#: A call is streamed if its name and the key of its arguments stand within so many characters.
+_HEAD = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JsonToolCalls:
+    """Calls that are one JSON object each, with the keys `name` and `arguments`, in any order.
+
+    The arguments' text is kept as sampled. Arguments that are JSON text inside a string, or stand under another key,
+    are reported, not guessed. Where the name comes first, name and arguments are streamed as they arrive.
+    """
+
+    open: str | Marker = "<tool_call>"
+    close: str | Marker = "</tool_call>"
+    before: str = "\n"
+    between: str = "\n"
+
+    @property
+    def frame(self) -> Frame:
+        """One block is one call."""
+        return Frame(self.open, self.close, before=self.before, between=self.between)
+
+    def bind(self, markers: MarkerTable) -> JsonToolCalls:  # noqa: ARG002 - bodies hold no markers
+        """The format needs nothing from the tokenizer."""
+        return self
+
+    def reader(self, tools: Tools | None) -> BlockFactory:  # noqa: ARG002 - JSON has types
+        """A reader for each call."""
+        return JsonCallReader
+
+
+class JsonCallReader:
+    """Reads one call, and streams it where its name comes first."""
+
+    def __init__(self) -> None:
+        self._head = ""
+        self._named = False
+        self._scanner: ValueScanner | None = None
+
+    def progress(self, text: str) -> Sequence[CallProgress]:
+        """The name as soon as it is whole, then the arguments as they come."""
+        if self._scanner is not None:
+            return self._arguments(text)
+        if len(self._head) >= _HEAD:
+            return ()
+        self._head += text
+        head = _Head(self._head)
+        events = []
+        if head.name and not self._named:
+            self._named = True
+            events.append(CallProgress(name=head.name))
+        if head.arguments_start is not None:
+            self._scanner = ValueScanner()
+            events += self._arguments(self._head[head.arguments_start :])
+        return events
+
+    def _arguments(self, text: str) -> list[CallProgress]:
+        assert self._scanner is not None  # noqa: S101 - set before
+        taken = self._scanner.take(text)
+        return [CallProgress(arguments=text[:taken])] if taken else []
+
+    def read(self, body: str, *, complete: bool) -> list[ReadCall]:
+        """The call."""
+        return [read_json_call(body, complete=complete)]
+
+
+class _Head:
+    """What the beginning of a body says for certain, whatever follows: it looks at no more than `_HEAD` characters."""
+
+    __slots__ = ("arguments_start", "name")
+
+    def __init__(self, body: str) -> None:
+        self.name = ""
+        self.arguments_start: int | None = None
+        found = _NAME.match(body, 0, _HEAD)
+        if found is None:
+            return
+        try:
+            self.name = json.loads(found.group(1))
+        except ValueError:
+            return
+        begun = _ARGUMENTS.match(body, found.end(), _HEAD)
+        if begun is not None:
+            self.arguments_start = begun.end()
+
+
+def read_json_call(body: str, *, complete: bool) -> ReadCall:
+    """The call that a body holds, with its faults."""
+    members = _Members(body)
+    fault = members.fault
+    if not complete:
+        fault = JsonProblem(CallStatus.INCOMPLETE, "the call was cut before its end")
+    elif fault is None:
+        return ReadCall(members.name, members.arguments, members.arguments_text)
+    head = _Head(body)
+    text = members.arguments_text
+    if head.arguments_start is not None:
+        # What was streamed, or would have been: the text up to where the brackets close, JSON or not.
+        rest = body[head.arguments_start :]
+        text = rest[: ValueScanner().take(rest)]
+    return ReadCall(head.name or members.name, None, text, fault.status, str(fault))
+
+
+class _Members:
+    """Name and arguments of a body, as far as it can be read."""
+
+    def __init__(self, body: str) -> None:
+        self.name = ""
+        self.arguments: dict[str, Any] | None = None
+        self.arguments_text = ""
+        self._found: dict[str, Any] = {}
+        self._reader = JsonReader(body)
+        self.fault: JsonProblem | None = None
+        try:
+            self._reader.end(self._reader.members(self._take))
+        except JsonProblem as problem:
+            self.fault = problem
+        else:
+            self.fault = self._reader.flaw or self._check()
+
+    def _take(self, key: str, value: Any, start: int, end: int) -> None:
+        if key in self._found:
+            self._reader.add_flaw(CallStatus.DUPLICATE_KEY, f"the call has two keys {key!r}")
+            return
+        self._found[key] = value
+        if key == "name" and isinstance(value, str):
+            self.name = value
+        elif key == "arguments":
+            self.arguments_text = self._reader.text[start:end]
+
+    def _check(self) -> JsonProblem | None:
+        """The fault of a call whose JSON is sound."""
+        name, arguments = self._found.get("name"), self._found.get("arguments")
+        if not isinstance(name, str) or not name:
+            found = "no name" if "name" not in self._found else f"the name {name!r}"
+            return JsonProblem(CallStatus.MISSING_NAME, f"the call has {found}")
+        if isinstance(arguments, dict):
+            self.arguments = arguments
+            return None
+        if "arguments" not in self._found:
+            keys = ", ".join(repr(key) for key in self._found if key != "name")
+            found = f"no key 'arguments' (it has {keys})" if keys else "no arguments"
+        else:
+            found = f"arguments of type {type(arguments).__name__}, not an object"
+        return JsonProblem(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")

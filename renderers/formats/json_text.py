@@ -1,0 +1,195 @@
+"""JSON as a model samples it: read with the standard json module, the exact text of a value kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from renderers.parsed import CallStatus
+
+#: JSON's own whitespace, which is less than what `str.strip` removes.
+WHITESPACE = " \t\n\r"
+_SKIP = re.compile(r"[ \t\n\r]*")
+
+
+class JsonProblem(Exception):
+    """Text that cannot be read as the JSON that is wanted; `status` is what to say of the call."""
+
+    def __init__(self, status: CallStatus, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+@dataclass(slots=True)
+class _Flaws:
+    """What the decoder met that JSON, or a call, must not have. The first one counts."""
+
+    first: JsonProblem | None = None
+
+    def add(self, status: CallStatus, problem: str) -> None:
+        if self.first is None:
+            self.first = JsonProblem(status, problem)
+
+    def constant(self, text: str) -> float:
+        self.add(CallStatus.NON_FINITE_NUMBER, f"{text} is no JSON number")
+        return math.nan
+
+    def number(self, text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            self.add(CallStatus.NON_FINITE_NUMBER, f"{text} is beyond the range of floating-point numbers")
+        return value
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+            self.add(CallStatus.DUPLICATE_KEY, f"the key {twice!r} stands twice in one object")
+        return value
+
+
+class JsonReader:
+    """Reads JSON values at places of a text. Raises `JsonProblem` and nothing else.
+
+    Flaws that do not hinder reading (a key that stands twice, NaN) are collected in `flaw`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._flaws = _Flaws()
+        self._decode = json.JSONDecoder(
+            object_pairs_hook=self._flaws.pairs,
+            parse_constant=self._flaws.constant,
+            parse_float=self._flaws.number,
+        ).raw_decode
+
+    @property
+    def flaw(self) -> JsonProblem | None:
+        """The first flaw so far."""
+        return self._flaws.first
+
+    def add_flaw(self, status: CallStatus, problem: str) -> None:
+        """Note a flaw that the caller found."""
+        self._flaws.add(status, problem)
+
+    def skip(self, position: int) -> int:
+        """The place of the next character that is no whitespace."""
+        found = _SKIP.match(self.text, position)
+        return found.end() if found is not None else position
+
+    def value(self, position: int) -> tuple[Any, int]:
+        """The value that begins at `position`, and where it ends."""
+        try:
+            return self._decode(self.text, position)
+        except json.JSONDecodeError as error:
+            self.fail(error.msg, error.pos)
+        except RecursionError:
+            self.fail("nested too deeply", position)
+        except ValueError as error:  # an integer of more digits than Python converts
+            self.fail(str(error).split(";", 1)[0], position)
+
+    def fail(self, problem: str, position: int) -> NoReturn:
+        """Raise what stands at `position`."""
+        found = repr(self.text[position : position + 20]) if position < len(self.text) else "the end"
+        raise JsonProblem(CallStatus.INVALID_JSON, f"not JSON at character {position} ({found}): {problem}")
+
+    def end(self, position: int) -> None:
+        """Nothing but whitespace follows."""
+        position = self.skip(position)
+        if position < len(self.text):
+            self.fail("extra text", position)
+
+    def members(self, take: Callable[[Any, Any, int, int], None]) -> int:
+        """Read an object and give `take` each key, value, and where the value begins and ends; returns the end."""
+        position = self.skip(0)
+        if not self.text.startswith("{", position):
+            self.value(position)  # says what is wrong if it is no JSON at all
+            raise JsonProblem(CallStatus.MALFORMED, "not a JSON object")
+        position = self.skip(position + 1)
+        if self.text.startswith("}", position):
+            return position + 1
+        while True:
+            if not self.text.startswith('"', position):
+                self.fail("expecting a key in double quotes", position)
+            key, position = self.value(position)
+            position = self.skip(position)
+            if not self.text.startswith(":", position):
+                self.fail("expecting ':'", position)
+            start = self.skip(position + 1)
+            value, position = self.value(start)
+            take(key, value, start, position)
+            position = self.skip(position)
+            if self.text.startswith("}", position):
+                return position + 1
+            if not self.text.startswith(",", position):
+                self.fail("expecting ',' or '}'", position)
+            position = self.skip(position + 1)
+
+
+def read_json(text: str) -> Any:
+    """The JSON value that `text` is, whitespace around it aside.
+
+    Raises:
+        JsonProblem: it is none, or holds a key twice or a number that is not finite.
+    """
+    reader = JsonReader(text)
+    value, end = reader.value(reader.skip(0))
+    reader.end(end)
+    if reader.flaw is not None:
+        raise reader.flaw
+    return value
+
+
+@dataclass(slots=True)
+class ValueScanner:
+    """Finds the end of a JSON object or array that arrives in pieces, by its brackets and quotes."""
+
+    depth: int = 0
+    done: bool = False
+    _in_string: bool = field(default=False, init=False)
+    _escaped: bool = field(default=False, init=False)
+
+    def take(self, text: str) -> int:
+        """How many characters of this next piece belong to the value."""
+        position, size = 0, len(text)
+        while position < size and not self.done:
+            if self._in_string:
+                position = self._string(text, position)
+                continue
+            found = _STRUCTURAL.search(text, position)
+            if found is None:
+                return size
+            position = found.end()
+            character = found.group()
+            if character == '"':
+                self._in_string = True
+            elif character in "{[":
+                self.depth += 1
+            else:
+                self.depth -= 1
+                self.done = self.depth <= 0
+        return position
+
+    def _string(self, text: str, position: int) -> int:
+        """The end of the string, or of the text."""
+        if self._escaped:
+            self._escaped = False
+            position += 1
+        found = _STRING_REST.match(text, position)
+        position = found.end() if found is not None else position
+        if position < len(text):
+            if text[position] == '"':
+                self._in_string = False
+            else:  # a backslash that the piece ends with
+                self._escaped = True
+            position += 1
+        return position
+
+
+_STRUCTURAL = re.compile(r'["{}\[\]]')
+_STRING_REST = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)

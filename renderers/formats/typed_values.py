@@ -1,0 +1,240 @@
+"""Values that a format writes as bare text, read by the JSON schema of the tool.
+
+Formats with XML-like parameters write a string as it is and everything else as JSON; the text alone does not tell `5`
+the number from `5` the string. The rules, in order:
+
+* Only strings are allowed: the text, byte for byte.
+* Strings are not allowed: the text is JSON. What is no JSON is reported (`True`, `None` and the like are not guessed).
+* Strings are allowed beside other types: JSON where the text is JSON of one of the other types, else the text. An
+  `enum` (or `const`) that lists the text itself as a string decides for the string.
+* Nothing is known (no tools, no such tool or parameter, a schema that allows everything): JSON where the text is
+  JSON, else the text.
+
+A number that JSON would allow but that is not finite is text where text is allowed, and reported elsewhere. Values are
+read, not validated: a schema that asks for an integer and a text that is a list give the list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from renderers.formats.json_text import JsonProblem, read_json
+from renderers.parsed import CallStatus
+from renderers.parsing.protocol import ReadCall, Tools
+
+_TYPES = frozenset(("string", "number", "integer", "boolean", "null", "object", "array"))
+#: A schema may refer to another one; more steps than this are a circle.
+_MOST_REFERENCES = 32
+#: Python's spellings, which models write where JSON is wanted.
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+
+
+def _type_of(value: Any) -> str:
+    """The JSON type of a value; an integer is `integer` only, which `number` includes."""
+    if isinstance(value, bool):
+        return "boolean"
+    if value is None:
+        return "null"
+    for kind, name in ((str, "string"), (int, "integer"), (float, "number"), (Mapping, "object")):
+        if isinstance(value, kind):
+            return name
+    return "array"
+
+
+@dataclass(frozen=True)
+class ParameterSchema:
+    """The schema of one parameter; `root` is where its references point."""
+
+    schema: Any
+    root: Any = None
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The JSON types that the schema allows. All of them where it does not say."""
+        found = self._types(self.schema, _MOST_REFERENCES)
+        return _TYPES if found is None else found
+
+    @cached_property
+    def listed_strings(self) -> frozenset[str]:
+        """The strings that `enum` or `const` lists."""
+        found: set[str] = set()
+        self._list_strings(self.schema, _MOST_REFERENCES, found)
+        return frozenset(found)
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value's type is one of those allowed."""
+        kind = _type_of(value)
+        if kind in self.types or (kind == "integer" and "number" in self.types):
+            return True
+        return kind == "number" and "integer" in self.types and float(value).is_integer()
+
+    def _types(self, schema: Any, steps: int) -> frozenset[str] | None:
+        """The types, or None where the schema says nothing about them."""
+        if not isinstance(schema, Mapping) or not steps:
+            return None
+        said = [self._own_types(schema)]
+        if isinstance(reference := schema.get("$ref"), str):
+            said.append(self._types(self._resolve(reference), steps - 1))
+        for key in ("anyOf", "oneOf"):
+            if isinstance(parts := schema.get(key), Sequence) and parts:
+                of_parts = [self._types(part, steps - 1) for part in parts]
+                known = [types for types in of_parts if types is not None]
+                said.append(frozenset().union(*known) if len(known) == len(of_parts) else None)
+        if isinstance(parts := schema.get("allOf"), Sequence):
+            said += [self._types(part, steps - 1) for part in parts]
+        known = [types for types in said if types is not None]
+        if not known:
+            return None
+        types = frozenset.intersection(*known)
+        return types | {"null"} if schema.get("nullable") is True else types
+
+    @staticmethod
+    def _own_types(schema: Mapping[str, Any]) -> frozenset[str] | None:
+        declared = schema.get("type")
+        if isinstance(declared, str):
+            declared = [declared]
+        if isinstance(declared, Sequence):
+            types = frozenset(name for name in declared if isinstance(name, str) and name in _TYPES)
+            if types:
+                return types
+        if "const" in schema:
+            return frozenset((_type_of(schema["const"]),))
+        if isinstance(listed := schema.get("enum"), Sequence) and listed:
+            return frozenset(map(_type_of, listed))
+        if "properties" in schema:
+            return frozenset(("object",))
+        return frozenset(("array",)) if "items" in schema else None
+
+    def _list_strings(self, schema: Any, steps: int, found: set[str]) -> None:
+        if not isinstance(schema, Mapping) or not steps:
+            return
+        listed = schema.get("enum")
+        values = [*(listed if isinstance(listed, Sequence) else ()), schema.get("const")]
+        found.update(value for value in values if isinstance(value, str))
+        if isinstance(reference := schema.get("$ref"), str):
+            self._list_strings(self._resolve(reference), steps - 1, found)
+        for key in ("anyOf", "oneOf", "allOf"):
+            parts = schema.get(key)
+            for part in parts if isinstance(parts, Sequence) else ():
+                self._list_strings(part, steps - 1, found)
+
+    def _resolve(self, reference: str) -> Any:
+        """What a reference into the tool's own schema points to, or None."""
+        if not reference.startswith("#"):
+            return None
+        target = self.root
+        for part in reference[1:].split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(target, Mapping) or key not in target:
+                return None
+            target = target[key]
+        return target
+
+
+_ANYTHING = ParameterSchema(None)
+
+
+class ToolSchemas:
+    """The parameters' schemas of the tools of one prompt, looked up by name. What is missing allows everything."""
+
+    def __init__(self, tools: Tools | None = None) -> None:
+        self._tools = tools or ()
+        self._found: dict[tuple[str, str], ParameterSchema] = {}
+
+    @cached_property
+    def _by_name(self) -> dict[str, Any]:
+        by_name: dict[str, Any] = {}
+        for tool in self._tools:
+            function = tool.get("function") if isinstance(tool, Mapping) else None
+            described = function if isinstance(function, Mapping) else tool
+            if isinstance(described, Mapping) and isinstance(name := described.get("name"), str):
+                by_name.setdefault(name, described.get("parameters"))
+        return by_name
+
+    def parameter(self, tool: str, name: str) -> ParameterSchema:
+        """The schema of one parameter of one tool."""
+        found = self._found.get((tool, name))
+        if found is None:
+            found = self._found[tool, name] = self._look_up(tool, name)
+        return found
+
+    def _look_up(self, tool: str, name: str) -> ParameterSchema:
+        root = self._by_name.get(tool)
+        if not isinstance(root, Mapping):
+            return _ANYTHING
+        properties = root.get("properties")
+        if isinstance(properties, Mapping) and name in properties:
+            return ParameterSchema(properties[name], root)
+        return ParameterSchema(root.get("additionalProperties"), root)
+
+
+def read_value(text: str, schema: ParameterSchema, *, python_literals: bool = False) -> Any:
+    """The value that `text` stands for, by the rules above.
+
+    With `python_literals`, for formats whose own template writes them, `True`, `False` and `None` are read as JSON's
+    spellings, where the schema allows such a value.
+
+    Raises:
+        JsonProblem: no string is allowed and the text is no JSON, or JSON with a key twice or a number not finite.
+    """
+    types = schema.types
+    text_allowed = "string" in types
+    if text_allowed and (len(types) == 1 or text in schema.listed_strings):
+        return text
+    if python_literals and text in _PYTHON:
+        value = json.loads(_PYTHON[text])
+        if schema.allows(value):
+            return value
+    try:
+        value = read_json(text)
+    except JsonProblem as problem:
+        if text_allowed and problem.status is not CallStatus.DUPLICATE_KEY:
+            return text
+        if text in _PYTHON:
+            raise JsonProblem(
+                CallStatus.INVALID_ARGUMENTS, f"{text} is Python's spelling, JSON's is {_PYTHON[text]}"
+            ) from None
+        if problem.status is CallStatus.INVALID_JSON:
+            wanted = " or ".join(sorted(types))
+            raise JsonProblem(CallStatus.INVALID_ARGUMENTS, f"not {wanted}: {problem}") from None
+        raise
+    if text_allowed and (isinstance(value, str) or not schema.allows(value)) and types != _TYPES:
+        return text
+    return value
+
+
+def read_as_json(text: str) -> Any:
+    """The value of a parameter that says of itself that it is no string (DSML).
+
+    Raises:
+        JsonProblem: it is no JSON, or JSON with a key twice or a number that is not finite.
+    """
+    return read_value(text, ParameterSchema({"type": sorted(_TYPES - {"string"})}))
+
+
+def typed_call(
+    name: str,
+    parameters: Iterable[tuple[str, str]],
+    schemas: ToolSchemas,
+    *,
+    fault: JsonProblem | None = None,
+    python_literals: bool = False,
+) -> ReadCall:
+    """The call of a format that types its values by the tools' schemas.
+
+    Args:
+        name: the tool's name, as it was read.
+        parameters: each parameter's name and text, in order.
+        schemas: the tools' schemas.
+        fault: what is wrong with the call's own grammar, or that it was cut; it comes before faults of the values.
+        python_literals: see `read_value`.
+    """
+
+    def read(key: str, text: str) -> Any:
+        return read_value(text, schemas.parameter(name, key), python_literals=python_literals)
+
+    return assembled_call(name, ((key, text, read) for key, text in parameters), fault=fault)

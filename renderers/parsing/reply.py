@@ -1,0 +1,402 @@
+"""The parser of replies that `ReplyGrammar` declares: reasoning, content, calls, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from renderers.parsed import CallStatus, Region
+from renderers.parsing.lexer import Lexer, Piece
+from renderers.parsing.markers import Found, Marker, MarkerTable
+from renderers.parsing.protocol import BlockFactory, BlockReader, ReadCall
+from renderers.parsing.stream import TokenStream
+from renderers.tokenizers.protocol import TokenizerAdapter
+
+
+class Role(Enum):
+    """What a marker does."""
+
+    STOP = auto()
+    REASONING_OPEN = auto()
+    REASONING_CLOSE = auto()
+    CALL_OPEN = auto()
+    CALL_CLOSE = auto()
+    SECTION_OPEN = auto()
+    SECTION_CLOSE = auto()
+    INNER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A bound grammar as the parser wants it. The numbers count line feeds."""
+
+    roles: Mapping[Marker, Role]
+    by_token: frozenset[Marker]
+    has_reasoning: bool
+    stop: str | None
+    stop_after_calls: str | None
+    before_reasoning: int
+    after_reasoning_open: int
+    before_reasoning_close: int
+    after_reasoning: int
+    before_calls: int
+    between_calls: int
+
+
+class _Mode(Enum):
+    CONTENT = auto()
+    REASONING = auto()
+    CALL = auto()
+    #: Inside reasoning, after a call's opener: what comes is kept until it is known whether the reasoning closes.
+    UNDECIDED = auto()
+
+
+class _CompletionBegins:
+    """Stands among kept pieces where the prompt's tokens end."""
+
+
+_BEGIN: Final = _CompletionBegins()
+
+
+class _Block:
+    """A block of calls that is open."""
+
+    def __init__(self, opener: Found, reader: BlockReader, first_call: int) -> None:
+        self.opener = opener
+        self.reader = reader
+        self.first_call = first_call
+        self.parts: list[str] = []
+        #: Parts up to here were given to the reader as progress.
+        self.shown = 0
+        #: Units of the body that are the prompt's.
+        self.silent_units = 0
+
+
+class MarkedReply(TokenStream):
+    """Reads one reply. Single pass: kept pieces are read a second time once, when it is decided what they are."""
+
+    def __init__(
+        self,
+        adapter: TokenizerAdapter,
+        lexer: Lexer,
+        rules: Rules,
+        markers: MarkerTable,
+        blocks: BlockFactory | None,
+    ) -> None:
+        super().__init__(adapter, lexer)
+        self._rules = rules
+        self._markers = markers
+        self._blocks = blocks
+        self._mode = _Mode.CONTENT
+        #: Line feeds that the format writes here and that may still come.
+        self._skip = 0
+        #: Line feeds at the end of the text so far: a marker may make them the format's.
+        self._held = ""
+        self._hold_in_content = max(rules.before_calls, rules.before_reasoning)
+        self._hold_in_reasoning = max(rules.before_calls, rules.before_reasoning_close)
+        self._block: _Block | None = None
+        self._kept: list[Piece | _CompletionBegins] = []
+        self._ended_in_reasoning = False
+
+    # What the stream calls.
+
+    def on_text(self, text: str) -> None:
+        """Text came."""
+        mode = self._mode
+        if mode is _Mode.CALL:
+            assert self._block is not None  # noqa: S101 - the mode says so
+            self._block.parts.append(text)
+        elif mode is _Mode.UNDECIDED:
+            self._kept.append(text)
+        else:
+            self._add_text(text)
+
+    def on_marker(self, found: Found) -> None:
+        """A marker came."""
+        role = self._rules.roles[found.marker]
+        if self._mode is _Mode.UNDECIDED:
+            if role is Role.REASONING_CLOSE:
+                self._decide(frozenset())
+            elif role is Role.STOP and not self.record.silent:
+                self._decide(self._find_calls())
+            else:
+                self._kept.append(found)
+                return
+        self._take_marker(found, role)
+
+    def on_portion_end(self) -> None:
+        """Show the open block's reader what came."""
+        block = self._block
+        if block is not None and block.shown < len(block.parts):
+            text = "".join(block.parts[block.shown :])
+            block.shown = len(block.parts)
+            self.record.progress(block.reader.progress(text))
+
+    def on_completion_begin(self) -> None:
+        """The prompt's tokens are over."""
+        if self._mode is _Mode.UNDECIDED:
+            self._kept.append(_BEGIN)
+        else:
+            self._begin_completion()
+
+    def begin_in(self, *, reasoning: bool) -> None:
+        """The caller knows whether the reply begins inside reasoning."""
+        if reasoning and self._mode is _Mode.CONTENT and self._rules.has_reasoning:
+            self._mode, self._skip = _Mode.REASONING, 0
+            self.record.begin_reasoning()
+        elif not reasoning and self._mode is _Mode.REASONING:
+            self._mode, self._skip = _Mode.CONTENT, 0
+            self.record.reasoning = None
+
+    def on_end(self, *, stopped: bool) -> None:
+        """The reply is over."""
+        if self._mode is _Mode.UNDECIDED:
+            self._decide(self._find_calls() if stopped else frozenset())
+        self._end()
+
+    def reasoning_complete(self) -> bool | None:
+        """False where the reply ended inside reasoning, or in calls made out of it."""
+        return not self._ended_in_reasoning if self._rules.has_reasoning else None
+
+    def usual_stop(self) -> str | None:
+        """The stop token that the model samples after such a reply."""
+        rules = self._rules
+        return rules.stop_after_calls if rules.stop_after_calls and self.record.calls else rules.stop
+
+    # Text.
+
+    def _add_text(self, text: str) -> None:
+        """Text of the answer or of the reasoning; line feeds around it may be the format's."""
+        if self._skip:
+            kept = text.lstrip("\n")
+            skipped = min(len(text) - len(kept), self._skip)
+            self.record.mark(Region.STRUCTURE, skipped)
+            text = text[skipped:]
+            if not text:
+                self._skip -= skipped
+                return
+            self._skip = 0
+        if self._held:
+            text = self._held + text
+            self._held = ""
+        if text[-1] == "\n":
+            limit = self._hold_in_content if self._mode is _Mode.CONTENT else self._hold_in_reasoning
+            if limit:
+                end = len(text) - min(limit, len(text) - len(text.rstrip("\n")))
+                self._held = text[end:]
+                text = text[:end]
+        if text:
+            self._write(text, len(text))
+
+    def _write(self, coded: str, units: int) -> None:
+        text = self._markers.text(coded)
+        if self._mode is _Mode.CONTENT:
+            self.record.add_content(text, units)
+        else:
+            self.record.add_reasoning(text, units)
+
+    def _release(self, structure: int = 0) -> None:
+        """Decide about the line feeds held: the last `structure` of them, at most, are the format's."""
+        self._skip = 0
+        held = self._held
+        if held:
+            self._held = ""
+            end = max(0, len(held) - structure)
+            if end:
+                self._write(held[:end], end)
+            self.record.mark(Region.STRUCTURE, len(held) - end)
+
+    # Markers.
+
+    def _take_marker(self, found: Found, role: Role) -> None:
+        if self._mode is _Mode.CALL:
+            assert self._block is not None  # noqa: S101 - the mode says so
+            if role is Role.INNER:
+                self._block.parts.append(found.coded)
+                return
+            self._end_block(found if role is Role.CALL_CLOSE else None)
+            if role is Role.CALL_CLOSE:
+                return
+        if role is Role.STOP:
+            self._take_stop(found)
+        elif self._mode is _Mode.REASONING:
+            self._take_in_reasoning(found, role)
+        else:
+            self._take_in_content(found, role)
+
+    def _take_stop(self, found: Found) -> None:
+        if self.record.silent:  # not a reply's opening: whatever was given, the reply begins after it
+            self._release()
+            self._mode = _Mode.CONTENT
+            return
+        self._end()
+        self.close(found)
+
+    def _take_in_content(self, found: Found, role: Role) -> None:
+        rules = self._rules
+        if role is Role.REASONING_OPEN:
+            self._release(rules.before_reasoning)
+            self._enter_reasoning(found)
+        elif role in (Role.CALL_OPEN, Role.SECTION_OPEN):
+            self._release(rules.before_calls)
+            if role is Role.CALL_OPEN:
+                self._open_block(found)
+            else:
+                self.record.mark(Region.STRUCTURE, found.units)
+                self._skip = rules.between_calls
+        elif role is Role.INNER:
+            self._add_text(found.coded)
+        else:
+            self._release()
+            self.record.mark(Region.STRUCTURE, found.units)
+            self._skip = rules.after_reasoning if role is Role.REASONING_CLOSE else rules.between_calls
+
+    def _take_in_reasoning(self, found: Found, role: Role) -> None:
+        rules = self._rules
+        if role is Role.REASONING_CLOSE:
+            self._release(rules.before_reasoning_close)
+            self.record.mark(Region.STRUCTURE, found.units)
+            self._mode = _Mode.CONTENT
+            self._skip = rules.after_reasoning
+        elif role is Role.REASONING_OPEN:
+            self._release()
+            self._enter_reasoning(found)
+        elif role in (Role.CALL_OPEN, Role.SECTION_OPEN) and found.marker in rules.by_token:
+            self._kept = [self._held, found] if self._held else [found]
+            self._held, self._skip = "", 0
+            self._mode = _Mode.UNDECIDED
+        else:
+            self._add_text(found.coded)
+
+    def _enter_reasoning(self, found: Found) -> None:
+        self.record.mark(Region.STRUCTURE, found.units)
+        self.record.begin_reasoning()
+        self._mode = _Mode.REASONING
+        self._skip = self._rules.after_reasoning_open
+
+    def _begin_completion(self) -> None:
+        """From here on the reply counts. What was held is the prompt's."""
+        skip = self._skip
+        self._release()
+        self._skip = skip
+        self.record.begin_completion()
+        if self._block is not None:
+            self._block.first_call = 0
+            self._block.silent_units = sum(map(len, self._block.parts))
+        if self._mode is _Mode.REASONING:
+            self.record.begin_reasoning()
+
+    def _end(self) -> None:
+        if self._mode is _Mode.CALL:
+            self._end_block(None)
+        self._release()
+        self._ended_in_reasoning |= self._mode is _Mode.REASONING
+
+    # Calls.
+
+    def _open_block(self, found: Found) -> None:
+        assert self._blocks is not None  # noqa: S101 - there is no such marker without a format
+        first_call = self.record.begin_block()
+        self._block = _Block(found, self._blocks(), first_call)
+        self.record.mark(Region.STRUCTURE, found.units, first_call)
+        self._mode = _Mode.CALL
+
+    def _end_block(self, closer: Found | None) -> None:
+        """Read the open block; without a closer it was cut."""
+        block = self._block
+        assert block is not None  # noqa: S101 - only called in a call
+        self._block = None
+        self._mode = _Mode.CONTENT
+        self._skip = self._rules.between_calls if closer is not None else 0
+        body = "".join(block.parts)
+        calls = block.reader.read(body, complete=closer is not None)
+        ends = (block.opener.coded, closer.coded if closer is not None else "")
+        self.record.end_block(calls, [self._raw(call, body, ends) for call in calls])
+        self._mark_body(block, body, calls)
+        if closer is not None:
+            last = block.first_call + len(calls) - 1
+            self.record.mark(Region.STRUCTURE, closer.units, last if calls else None)
+
+    def _raw(self, call: ReadCall, body: str, ends: tuple[str, str]) -> str:
+        if call.start is None:
+            return self._markers.text(ends[0] + body + ends[1])
+        return self._markers.text(body[call.start : call.end])
+
+    def _mark_body(self, block: _Block, body: str, calls: Sequence[ReadCall]) -> None:
+        """The calls' own units are theirs, the rest of the body is structure. The prompt's units do not count."""
+        done = block.silent_units
+
+        def mark(end: int, region: Region, call: int | None) -> None:
+            nonlocal done
+            if end > done:
+                self.record.mark(region, end - done, call)
+                done = end
+
+        index: int | None = None
+        for index, call in enumerate(calls, block.first_call):
+            start, end = call.start, call.end
+            if start is None or end is None:
+                start, end = len(body) - len(body.lstrip()), len(body.rstrip())
+            mark(start, Region.STRUCTURE, index)
+            mark(end, Region.TOOL_CALL, index)
+        mark(len(body), Region.STRUCTURE, index)
+
+    # Calls inside reasoning.
+
+    def _find_calls(self) -> frozenset[int]:
+        """Places among the kept pieces at which a well-formed call opens, or the section that begins with one."""
+        assert self._blocks is not None  # noqa: S101 - only a call's opener makes the stream keep pieces
+        places: set[int] = set()
+        opened: tuple[int, list[str]] | None = None
+        section: int | None = None
+        for place, piece in enumerate(self._kept):
+            if isinstance(piece, str):
+                if opened is not None:
+                    opened[1].append(piece)
+                continue
+            if isinstance(piece, _CompletionBegins):
+                continue
+            role = self._rules.roles[piece.marker]
+            if role is Role.INNER:
+                if opened is not None:
+                    opened[1].append(piece.coded)
+                continue
+            if role is Role.CALL_CLOSE and opened is not None:
+                calls = self._blocks().read("".join(opened[1]), complete=True)
+                if any(call.status is CallStatus.OK for call in calls):
+                    places.add(opened[0])
+            opened = None
+            if role is Role.SECTION_OPEN and piece.marker in self._rules.by_token:
+                section = place
+            elif role is Role.CALL_OPEN and piece.marker in self._rules.by_token:
+                opened = (place if section is None else section, [])
+                section = None
+            elif role is not Role.CALL_CLOSE:
+                section = None
+        return frozenset(places)
+
+    def _decide(self, places: frozenset[int]) -> None:
+        """Read the kept pieces again: as reasoning up to the first of `places`, from there on as calls.
+
+        Reasoning that opens once more is treated in the same way, so that pieces are kept and read again only once.
+        """
+        kept, self._kept = self._kept, []
+        self._mode = _Mode.REASONING
+        for place, piece in enumerate(kept):
+            if isinstance(piece, _CompletionBegins):
+                self._begin_completion()
+            elif isinstance(piece, str):
+                self.on_text(piece)
+            else:
+                role = self._rules.roles[piece.marker]
+                if self._mode is not _Mode.REASONING or role is Role.REASONING_OPEN:
+                    self._take_marker(piece, role)
+                elif place in places:
+                    self._release(self._rules.before_calls)
+                    self._mode = _Mode.CONTENT
+                    self._ended_in_reasoning = True
+                    self._take_marker(piece, role)
+                else:
+                    self._add_text(piece.coded)

@@ -1,0 +1,262 @@
+"""Checks of bridging: what was sampled stays, the rest equals the full render, and refusals are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from renderers.errors import RendererError
+from renderers.refusal import BridgeRefusal, RefusalReason
+from renderers.rendered import RenderedTokens
+from renderers.testing.choices import Choices
+from renderers.testing.support import damage_allowed, difference, fail, rendered, shown, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from renderers.renderer import Renderer
+    from renderers.testing.messages import Continuation, Conversation
+    from renderers.testing.profile import Profile
+    from renderers.testing.segmentation import Segmenter
+    from renderers.testing.support import Reference
+
+#: Refusals whose cause is not visible in the official render of the extended conversation.
+_NEVER_NEEDLESS = frozenset({RefusalReason.ASSISTANT_MESSAGE, RefusalReason.UNSUPPORTED_MESSAGE})
+
+
+def canonical_completion(
+    renderer: Renderer[Any], continuation: Continuation, reference: Reference, profile: Profile
+) -> tuple[list[int], list[int]] | None:
+    """The prompt's IDs and the canonical completion after them; None where the reply is not canonical.
+
+    It is the rest of the reply's turn, through its stop token, in the official render of the conversation with the
+    reply. Where the token that ends the turn opens the next message, it is taken from the next message's role.
+    """
+    prompt = list(reference(continuation.prompt))
+    whole = list(reference(continuation.with_reply))
+    if whole[: len(prompt)] != prompt:
+        return None
+    completion = whole[len(prompt) :]
+    stops = set(renderer.get_stop_token_ids())
+    for place, token_id in enumerate(completion):
+        if token_id in stops:
+            return prompt, completion[: place + 1]
+    stop = renderer.tokenizer.special_tokens.get(profile.stop_before(continuation.new_messages[0]["role"]))
+    return (prompt, [*completion, stop]) if stop in stops and stop is not None else None
+
+
+def bridged(
+    renderer: Renderer[Any],
+    prompt: RenderedTokens | Sequence[int],
+    completion: Sequence[int],
+    new_messages: Sequence[dict[str, Any]],
+    tools: Sequence[dict[str, Any]] | None,
+) -> RenderedTokens | BridgeRefusal:
+    """The bridge, its exact prefix checked, and `bridge_to_next_turn` compared with it."""
+    with damage_allowed():
+        result = renderer.bridge(prompt, completion, new_messages, tools=tools)
+        or_none = renderer.bridge_to_next_turn(prompt, completion, new_messages, tools=tools)
+    if isinstance(result, BridgeRefusal):
+        if or_none is not None:
+            fail(f"bridge refused ({result.reason}), bridge_to_next_turn did not")
+        if not result.detail:
+            fail(f"a refusal without a detail: {result}")
+        return result
+    if or_none is None or or_none.token_ids != result.token_ids:
+        fail("bridge and bridge_to_next_turn differ")
+    given = [*(prompt.token_ids if isinstance(prompt, RenderedTokens) else prompt), *completion]
+    if result.token_ids[: len(given)] != given:
+        fail(
+            "the result does not begin with prompt + completion",
+            difference(renderer, result.token_ids[: len(given)], given),
+        )
+    if [*given, *result.extension_ids] != result.token_ids:
+        fail("extension_ids are not what follows prompt + completion")
+    return result
+
+
+def check_bridge(
+    renderer: Renderer[Any],
+    continuation: Continuation,
+    reference: Reference,
+    profile: Profile,
+    *,
+    allowed: Collection[RefusalReason] = (),
+    segmenter: Segmenter | None = None,
+    choices: Choices | None = None,
+) -> str:
+    """A bridge over a canonical reply equals the official render of the extended conversation, or is refused for cause.
+
+    Scaffolding that the template prints or drops by position alone (`profile.positional`) may differ: then the texts
+    without it must be equal, because the bridge keeps what the model saw. A refusal is needless, and fails, where the
+    official render of the extended conversation begins with prompt + completion; reasons in `allowed` are not looked
+    at. With a segmenter, the same reply in other tokens must be treated alike.
+
+    Returns what happened, for statistics: `equal`, `positional`, `refused: ...`, `not canonical` or `raised`.
+    """
+    tokens = canonical_completion(renderer, continuation, reference, profile)
+    if tokens is None:
+        return "not canonical"
+    prompt_ids, completion = tokens
+    prompt = rendered(renderer, continuation.prompt)
+    if prompt.token_ids != prompt_ids:
+        fail("the prompt differs from the official one", difference(renderer, prompt.token_ids, prompt_ids))
+    expected = _official(reference, continuation.extended)
+    try:
+        result = bridged(renderer, prompt, completion, continuation.new_messages, continuation.prompt.tools)
+    except RendererError as error:
+        if expected is not None:
+            fail(f"the bridge raised {error!r}, the official template renders it", _shown(continuation))
+        return "raised"
+    again = bridged(renderer, prompt_ids, completion, continuation.new_messages, continuation.prompt.tools)
+    if not (isinstance(again, BridgeRefusal) and again.reason == RefusalReason.UNKNOWN_HISTORY):
+        _check_alike(renderer, result, again, "a prompt given as plain IDs", continuation)
+    if segmenter is not None:
+        other = segmenter.resegmented(completion, choices or Choices(b""))
+        again = bridged(renderer, prompt, other, continuation.new_messages, continuation.prompt.tools)
+        _check_alike(renderer, result, again, "the same reply in other tokens", continuation)
+    if isinstance(result, BridgeRefusal):
+        if expected is not None and result.reason not in {*allowed, *_NEVER_NEEDLESS}:
+            cause = _needless(renderer, [*prompt_ids, *completion], expected, profile, result)
+            if cause is not None:
+                fail(f"{cause}: {result.reason}, {result.detail}", _shown(continuation))
+        return f"refused: {result.reason}"
+    _check_labels(renderer, result, prompt, completion, continuation)
+    return _compared(renderer, result, expected, profile, continuation)
+
+
+def _compared(
+    renderer: Renderer[Any],
+    result: RenderedTokens,
+    expected: Sequence[int] | None,
+    profile: Profile,
+    continuation: Continuation,
+) -> str:
+    """Whether the bridge equals the official render, or differs in positional scaffolding alone."""
+    if expected is None:
+        fail("bridged, though the official template refuses the extended conversation", _shown(continuation))
+    if result.token_ids == expected:
+        return "equal"
+    without = [_removed(renderer, ids, profile.positional) for ids in (result.token_ids, expected)]
+    if not profile.positional or without[0] != without[1]:
+        fail(
+            "the bridge differs from the full render",
+            difference(renderer, result.token_ids, expected),
+            _shown(continuation),
+        )
+    return "positional"
+
+
+def _official(reference: Reference, conversation: Conversation) -> list[int] | None:
+    try:
+        return list(reference(conversation))
+    except LookupError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever the template raises
+        return None
+
+
+def _shown(continuation: Continuation) -> str:
+    return "\n".join(
+        [
+            f"prompt {shown(continuation.prompt)}",
+            f"reply {shown(continuation.reply)}",
+            f"new messages {shown(continuation.new_messages)}",
+        ]
+    )
+
+
+def _removed(renderer: Renderer[Any], token_ids: Sequence[int], scaffolding: Sequence[str]) -> str:
+    text = text_of(renderer, token_ids)
+    for piece in scaffolding:
+        text = text.replace(piece, "")
+    return text
+
+
+def _needless(
+    renderer: Renderer[Any],
+    given: Sequence[int],
+    expected: Sequence[int],
+    profile: Profile,
+    refusal: BridgeRefusal,
+) -> str | None:
+    """Why there is no cause to refuse: where the official render only goes on, nothing was rewritten."""
+    if list(expected[: len(given)]) == list(given):
+        return "refused needlessly"
+    if profile.positional and refusal.reason == RefusalReason.RETENTION:
+        whole = _removed(renderer, expected, profile.positional)
+        if whole.startswith(_removed(renderer, given, profile.positional)):
+            return "refused over scaffolding alone"
+    return None
+
+
+def _check_alike(
+    renderer: Renderer[Any],
+    result: RenderedTokens | BridgeRefusal,
+    again: RenderedTokens | BridgeRefusal,
+    what: str,
+    continuation: Continuation,
+) -> None:
+    if isinstance(result, BridgeRefusal) or isinstance(again, BridgeRefusal):
+        reasons = [one.reason if isinstance(one, BridgeRefusal) else "bridged" for one in (result, again)]
+        if reasons[0] != reasons[1]:
+            fail(f"{what}: {reasons[1]} instead of {reasons[0]}", _shown(continuation))
+    elif result.extension_ids != again.extension_ids:
+        fail(
+            f"{what}: another extension",
+            difference(renderer, again.extension_ids, result.extension_ids),
+            _shown(continuation),
+        )
+
+
+def _check_labels(
+    renderer: Renderer[Any],
+    result: RenderedTokens,
+    prompt: RenderedTokens,
+    completion: Sequence[int],
+    continuation: Continuation,
+) -> None:
+    """The completion is the sampled part, what was sampled before stays so, and the new messages are the labels'."""
+    start, end = len(prompt), len(prompt) + len(completion)
+    for name in ("message_indices", "sampled_mask", "is_content", "owners"):
+        if len(getattr(result, name)) != len(result.token_ids):
+            fail(f"{name} has {len(getattr(result, name))} entries for {len(result.token_ids)} tokens")
+    if result.sampled_mask[:start] != prompt.sampled_mask or not all(result.sampled_mask[start:end]):
+        fail("the mask of prompt + completion is not the prompt's mask and the completion", _shown(continuation))
+    if any(result.sampled_mask[end:]):
+        fail("something after the completion counts as sampled", text_of(renderer, result.token_ids[end:]))
+    roles = [message["role"] for message in continuation.new_messages]
+    if result.message_roles != roles or len(result.message_tool_names) != len(roles):
+        fail(f"message_roles are {result.message_roles}, the new messages' roles {roles}")
+    if any(index != -1 for index in result.message_indices[:end]):
+        fail("tokens of prompt + completion are attributed to a new message", _shown(continuation))
+    if not all(-1 <= index < len(roles) for index in result.message_indices[end:]):
+        fail("a message index that no new message has")
+
+
+def check_cut_bridge(
+    renderer: Renderer[Any], continuation: Continuation, reference: Reference, profile: Profile, keep: int
+) -> str:
+    """A reply that was cut off after `keep` tokens: the bridge is refused, or begins with the turn's close.
+
+    Returns what happened: `closed`, `refused: ...`, `not canonical` or `raised`.
+    """
+    tokens = canonical_completion(renderer, continuation, reference, profile)
+    if tokens is None:
+        return "not canonical"
+    whole = tokens[1]
+    completion = whole[: keep % len(whole)]
+    prompt = rendered(renderer, continuation.prompt)
+    try:
+        result = bridged(renderer, prompt, completion, continuation.new_messages, continuation.prompt.tools)
+    except RendererError:
+        return "raised"
+    if isinstance(result, BridgeRefusal):
+        if (result.reason == RefusalReason.EMPTY_COMPLETION) != (not completion):
+            fail(f"a completion of {len(completion)} tokens was refused as {result.reason}", _shown(continuation))
+        return f"refused: {result.reason}"
+    _check_labels(renderer, result, prompt, completion, continuation)
+    close = profile.stop_before(continuation.new_messages[0]["role"])
+    extension = text_of(renderer, result.extension_ids)
+    if not extension.startswith(close):
+        fail(f"after a cut reply comes {extension!r}, expected its close {close!r} first", _shown(continuation))
+    return "closed"

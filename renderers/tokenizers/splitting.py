@@ -1,0 +1,162 @@
+"""One tiktoken pattern for what a tokenizer's pre-tokenizers do in several steps.
+
+A step that only isolates runs of one character set (`\\p{N}{1,3}`, `[一-龥]+`) cuts the text into segments, and the later
+steps see each segment as a text of its own. The same pieces come from one pattern in which the later steps' sets are
+narrowed: to the characters of the segment, or to those outside all earlier segments. Narrowed lookaheads then see the
+end of the text where a segment ends, as they do in the tokenizer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from renderers.tokenizers.character_sets import SetTable, every_character, folds_single_characters
+from renderers.tokenizers.patterns import (
+    Branch,
+    Character,
+    Group,
+    Item,
+    Repeat,
+    UnsupportedPatternError,
+    branch_least_length,
+    characters_of,
+    folded_texts,
+    least_length,
+    map_characters,
+    parse_pattern,
+    write_pattern,
+)
+
+if TYPE_CHECKING:
+    from renderers.tokenizers.character_sets import CharacterSet
+    from renderers.tokenizers.components import Component
+
+# What ByteLevel splits at where its `use_regex` is set: GPT-2's pattern, which is fixed in the library.
+_BYTE_LEVEL_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+_ANY = r"[\s\S]"
+
+Alternatives = tuple[Branch, ...]
+
+
+def single_pattern(pre_tokenizer: list[Component]) -> str:
+    """The pattern with which tiktoken splits a text as these pre-tokenizers do.
+
+    Raises UnsupportedPatternError where there is none, or none that this module can find.
+    """
+    steps, keeps_unmatched = _splits(pre_tokenizer)
+    texts = [text for step in steps for text in folded_texts(step)]
+    if folds_single_characters(texts):
+        raise UnsupportedPatternError("a character folds to several")
+    table = SetTable()
+    composed = _Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
+    return write_pattern(map_characters(composed, lambda item: Character(table.write(item.source))))
+
+
+def _splits(pre_tokenizer: list[Component]) -> tuple[list[Alternatives], bool]:
+    """The patterns of the steps, and whether text that no pattern matches is kept as a piece."""
+    *splits, byte_level = pre_tokenizer or [{"type": "nothing"}]
+    if byte_level["type"] != "ByteLevel" or byte_level.get("add_prefix_space", True):
+        raise UnsupportedPatternError("the last pre-tokenizer is not a plain ByteLevel")
+    patterns = []
+    keeps_unmatched = True
+    for split in splits:
+        pattern = _split_pattern(split)
+        keeps_unmatched = split["behavior"] == "Isolated"
+        if not keeps_unmatched and len(splits) > 1:
+            raise UnsupportedPatternError("one of several splits removes text")
+        patterns.append(pattern)
+    if byte_level.get("use_regex", True):
+        if not keeps_unmatched:
+            raise UnsupportedPatternError("a split before ByteLevel's own removes text")
+        patterns.append(_BYTE_LEVEL_PATTERN)
+    if not patterns:
+        raise UnsupportedPatternError("the text is not split")
+    return [parse_pattern(pattern) for pattern in patterns], keeps_unmatched
+
+
+def _split_pattern(split: Component) -> str:
+    """The pattern of a Split that isolates its matches, or removes all but its matches."""
+    if split["type"] != "Split":
+        raise UnsupportedPatternError(f"unknown pre-tokenizer {split['type']}")
+    pattern: Any = split["pattern"].get("Regex")
+    behaviour = (split["behavior"], bool(split["invert"]))
+    if pattern is None or behaviour not in {("Isolated", False), ("Isolated", True), ("Removed", True)}:
+        raise UnsupportedPatternError(f"unknown Split {behaviour}")
+    return str(pattern)
+
+
+class _Composer:
+    def __init__(self, table: SetTable, *, keeps_unmatched: bool) -> None:
+        self._table = table
+        self._keeps_unmatched = keeps_unmatched
+
+    def compose(self, steps: list[Alternatives], universe: str) -> Alternatives:
+        """Alternatives that split the runs of characters of `universe` as the steps do, one after the other."""
+        for step in steps:
+            if any(branch_least_length(branch) == 0 for branch in step):
+                raise UnsupportedPatternError("the pattern matches the empty text")
+        step, *later = steps
+        if not later:
+            return self._last(step, universe)
+        run = _run_of_one_set(step)
+        segment = self._table.narrow(universe, run.item.source, inside=True)  # type: ignore[union-attr]
+        rest = self._table.narrow(universe, segment, inside=False)
+        if not any(self._possible(branch) for other in later for branch in self._narrowed(other, segment)):
+            inside: Alternatives = ((Repeat(Character(segment), run.source, run.least, run.most),),)
+        elif run.most is None:
+            inside = self.compose(later, segment)
+        else:
+            raise UnsupportedPatternError("a later step splits the pieces of an earlier one")
+        return (*inside, *self.compose(later, rest))
+
+    def _last(self, step: Alternatives, universe: str) -> Alternatives:
+        branches = tuple(branch for branch in self._narrowed(step, universe) if self._possible(branch))
+        if not self._keeps_unmatched:
+            return branches
+        unmatched = self._table.read(universe) - self._always_matched(branches)
+        if not unmatched:
+            return branches
+        # tokenizers keeps what no alternative matches as a piece, tiktoken would drop it.
+        one: Branch = (Character(universe),) if not branches else (Group("(?!", branches), Character(universe))
+        return (*branches, (Repeat(Group("(?:", (one,)), "+", 1, None),))
+
+    def _narrowed(self, step: Alternatives, universe: str) -> Alternatives:
+        if universe == _ANY:
+            return step
+        return map_characters(
+            step, lambda item: Character(self._table.narrow(item.source, universe, inside=True))
+        )
+
+    def _possible(self, branch: Branch) -> bool:
+        """Whether an alternative can match anything: none of the sets that it needs is empty."""
+        return all(self._possible_item(item) for item in branch)
+
+    def _possible_item(self, item: Item) -> bool:
+        if isinstance(item, Character):
+            return bool(self._table.read(item.source))
+        if isinstance(item, Repeat):
+            return item.least == 0 or self._possible_item(item.item)
+        return item.is_lookahead or any(self._possible(branch) for branch in item.branches)
+
+    def _always_matched(self, branches: Alternatives) -> CharacterSet:
+        """Characters at which some alternative matches whatever stands around them."""
+        found: CharacterSet = frozenset()
+        for branch in branches:
+            if any(isinstance(item, Group) or (isinstance(item, Repeat) and item.possessive) for item in branch):
+                continue
+            needed = [item for item in branch if least_length(item) > 0]
+            if len(needed) == 1 and least_length(needed[0]) == 1:
+                found |= frozenset().union(*(self._table.read(item.source) for item in characters_of(((needed[0],),))))
+        return found
+
+
+def _run_of_one_set(step: Alternatives) -> Repeat:
+    """The step as the repeat of one character set that it must be to cut the text into segments."""
+    if len(step) == 1 and len(step[0]) == 1:
+        item = step[0][0]
+        if isinstance(item, Repeat) and isinstance(item.item, Character) and item.least == 1 and not item.possessive:
+            return item
+        if isinstance(item, Character):
+            return Repeat(item, "{1}", 1, 1)
+    raise UnsupportedPatternError("an earlier step is more than runs of one character set")

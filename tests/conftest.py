@@ -1,0 +1,38 @@
+"""Hypothesis profiles and the official tokenizers, for all tests.
+
+`make test` runs the default profile: 200 examples a property, always the same. `make fuzz` sets FUZZ_EXAMPLES, and
+with it the number of random examples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from reference import HAS_ASSETS, load_tokenizer
+
+_SLOW_MACHINES = (HealthCheck.too_slow,)
+
+settings.register_profile(
+    "default", max_examples=200, derandomize=True, deadline=None, suppress_health_check=_SLOW_MACHINES
+)
+settings.register_profile(
+    "fuzz",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "5000")),
+    derandomize=False,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_SLOW_MACHINES,
+)
+settings.load_profile("fuzz" if "FUZZ_EXAMPLES" in os.environ else "default")
+
+
+@pytest.fixture(scope="session")
+def official_tokenizer() -> Callable[[str], Any]:
+    """Gives the official tokenizer of a model ID, with its template. Each is loaded once."""
+    if not HAS_ASSETS:
+        pytest.skip("the official tokenizers are not here: set RENDERERS_ASSETS")
+    return load_tokenizer
