@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from renderers.conversation import History
+from renderers.conversation import NEVER, History
 from renderers.errors import UnsupportedMessageError
 from renderers.labels import POLICY, TEMPLATE, Runs, make_label
 from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, validate_messages, validate_tools
@@ -164,7 +164,7 @@ def _refuse_retention(
     earliest = before.first_reasoning
     if prompt is not None and floor >= _EARLIER_REASONING and renderer.holds_reasoning(prompt):
         earliest = _EARLIER_REASONING
-    if floor >= earliest:
+    if earliest <= floor and earliest != NEVER:
         return BridgeRefusal(
             RefusalReason.RETENTION,
             "the template drops or changes earlier reasoning from these messages on; render the conversation again, or "

@@ -87,9 +87,11 @@ class Turn:
         reasoning: its reasoning, or None. For an assistant message it may have been taken out of the content, where
             the format does that.
         keeps_reasoning: whether the retention rule in force keeps the reasoning of this message.
+        follows_last_query: whether no user's query comes after it.
         previous_role, next_role: roles of its neighbours, None at the ends.
         tool_name: for a tool message the tool that it answers for, where that is known.
         state: the family's state before this message.
+        ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
         tools: the tools of the conversation.
         is_open: the message is a prefill that the model continues.
     """
@@ -99,10 +101,12 @@ class Turn:
     content: str
     reasoning: str | None
     keeps_reasoning: bool
+    follows_last_query: bool
     previous_role: str | None
     next_role: str | None
     tool_name: str | None = None
     state: Any = None
+    ahead: Any = None
     tools: Tools = NO_TOOLS
     is_open: bool = False
 

@@ -17,7 +17,7 @@ from renderers import bridging
 from renderers.conversation import Conversation, History, Turn
 from renderers.encoding import Encoder
 from renderers.errors import MessageError, TokenizerError
-from renderers.messages import Message, Tools, check_arguments, check_prefill, validate_messages, validate_tools
+from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, check_prefill, validate_messages, validate_tools
 from renderers.opening import opening_ids
 from renderers.parsed import ParsedResponse
 from renderers.refusal import BridgeRefusal
@@ -34,8 +34,6 @@ class FamilyRenderer(Renderer[ConfigT]):
         TokenizerError: where the tokenizer lacks a special token of the format, naming it.
     """
 
-    #: Special tokens without which the format cannot be written.
-    required_tokens: ClassVar[tuple[str, ...]] = ()
     #: Special tokens that end sampling, the usual one first.
     stop_tokens: ClassVar[tuple[str, ...]]
     #: Stop tokens that the template never writes: a bridge over one is refused, or kept under `"all"`.
@@ -44,8 +42,8 @@ class FamilyRenderer(Renderer[ConfigT]):
     closing_stops: ClassVar[frozenset[str]] = frozenset()
     #: What the template writes after the assistant's text. The stop token that the model samples is its beginning.
     turn_close: ClassVar[str]
-    #: How the assistant's turn begins in a prompt, before any reasoning marker; used to find it there.
-    reply_headers: ClassVar[tuple[str, ...]]
+    #: Whether the template takes a call's arguments as an object only: JSON text is then parsed before.
+    arguments_as_objects: ClassVar[bool] = False
 
     def __init__(self, tokenizer: object, config: ConfigT | None = None) -> None:
         super().__init__(tokenizer, config)
@@ -59,6 +57,16 @@ class FamilyRenderer(Renderer[ConfigT]):
         self._prompts: dict[Any, str] = {}
 
     # What a family describes -----------------------------------------------------------------------------------------
+
+    @property
+    def required_tokens(self) -> tuple[str, ...]:
+        """Special tokens without which the format cannot be written."""
+        return ()
+
+    @property
+    @abstractmethod
+    def reply_headers(self) -> tuple[str, ...]:
+        """How the assistant's turn begins in a prompt, before any reasoning marker; used to find it there."""
 
     @abstractmethod
     def write_preamble(self, out: Writer, conversation: Conversation) -> None:
@@ -74,6 +82,9 @@ class FamilyRenderer(Renderer[ConfigT]):
     @abstractmethod
     def write_generation_prompt(self, out: Writer, state: Any) -> None:
         """Write what opens the assistant's turn; `state` is the family's state at that place."""
+
+    def write_end(self, out: Writer, state: Any) -> None:
+        """Write what the template puts after the last message where no generation prompt is asked for."""
 
     @abstractmethod
     def template_floor(self, history: History) -> int:
@@ -104,9 +115,17 @@ class FamilyRenderer(Renderer[ConfigT]):
             raise LookupError("this family's state cannot be read from token IDs")
         return None
 
+    def text_of(self, message: Message) -> str:
+        """A message's content as one text, its parts joined by a newline; a template that takes parts has its own way."""
+        return message.text or ""
+
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Reasoning and content of an assistant message, as the template tells them apart."""
-        return message.reasoning_text, message.text or ""
+        return message.reasoning_text, self.text_of(message)
+
+    def look_ahead(self, messages: Sequence[Message]) -> Any:
+        """What the format has to know of messages that come later: each turn has it as `ahead`."""
+        return None
 
     def refuse_extension(self, message: Message) -> BridgeRefusal | None:
         """Whether appending this message changes how earlier ones are written, or cannot be done."""
@@ -137,7 +156,7 @@ class FamilyRenderer(Renderer[ConfigT]):
             raise MessageError("there are no messages; give at least one")
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
-        check_arguments(validated)
+        check_arguments(validated, as_objects=self.arguments_as_objects)
         tool_list = validate_tools(tools)
         histories = self.fold(History(tools=tool_list, state=self.initial_state()), validated)
         out = Writer()
@@ -145,9 +164,11 @@ class FamilyRenderer(Renderer[ConfigT]):
         final, tool_names = self.write_messages(
             out, validated, histories, self.reasoning_floor(histories[-1]), open_last=continue_final_message
         )
+        out.begin(-1, "")
         if add_generation_prompt:
-            out.begin(-1, "")
             self.write_generation_prompt(out, final.state)
+        elif not continue_final_message:
+            self.write_end(out, final.state)
         parts, runs = self._encoder.encode(out.pieces)
         return RenderedTokens(
             Segment(parts, runs),
@@ -169,6 +190,15 @@ class FamilyRenderer(Renderer[ConfigT]):
         return bridging.bridge(self, self._encoder, previous_prompt_ids, previous_completion_ids, new_messages, tools)
 
     # Shared by render and bridge ------------------------------------------------------------------------------------
+
+    def drop(self, out: Writer, turn: Turn) -> None:
+        """Write nothing of a message, because the template prints none of its role, and say it."""
+        out.damage(
+            "dropped_message",
+            turn.index,
+            f"the {self.family} template prints no {turn.role} messages, so the model never sees this one; send it as a "
+            "system message",
+        )
 
     def fold(self, history: History, messages: Sequence[Message]) -> list[History]:
         """The history before each message, and after the last."""
@@ -201,14 +231,17 @@ class FamilyRenderer(Renderer[ConfigT]):
         """Write messages that follow `histories[0]`; gives the history after them and each tool message's tool."""
         tool_names: list[str | None] = []
         first_reasoning = histories[0].first_reasoning
+        ahead = self.look_ahead(messages)
         results = 0
         for position, message in enumerate(messages):
             history = histories[position]
             index, role = history.count, message.role
             is_open = open_last and position == len(messages) - 1
-            reasoning, content, tool_name = None, message.text or "", None
+            reasoning, tool_name = None, None
             if role == "assistant":
                 reasoning, content = self.split_reasoning(message)
+            else:
+                content = self.text_of(message)
             if role == "tool":
                 tool_name = history.tool_name(message, results)
                 results += 1
@@ -221,10 +254,12 @@ class FamilyRenderer(Renderer[ConfigT]):
                 content=content,
                 reasoning=reasoning,
                 keeps_reasoning=index > floor,
+                follows_last_query=index > histories[-1].last_query,
                 previous_role=history.last_role,
                 next_role=messages[position + 1].role if position + 1 < len(messages) else None,
                 tool_name=tool_name,
                 state=history.state,
+                ahead=ahead,
                 tools=history.tools,
                 is_open=is_open,
             )
@@ -272,13 +307,15 @@ class FamilyRenderer(Renderer[ConfigT]):
                 end = prompt_ids.index(closer, start)
             except ValueError:
                 return False
-            if self.is_reasoning(self.decode(prompt_ids[start + 1 : end]).strip()):
+            if self.is_reasoning(self.decode(prompt_ids[start + 1 : end])):
                 return True
             position = end + 1
 
     def shows_tools(self, prompt_ids: Sequence[int], tools: Tools) -> bool:
         """Whether a prompt's preamble declares exactly these tools."""
         shown = self._tools_block(tools or _SOME_TOOL)
+        if shown == self._tools_block(NO_TOOLS):  # a format that prints no tools
+            return True
         if not tools:
             return shown.split("\0", 1)[0] not in self.decode(prompt_ids)
         size = 256 + len(shown) // 2
@@ -295,7 +332,9 @@ class FamilyRenderer(Renderer[ConfigT]):
         self.write_preamble(out, Conversation([], tools, History(tools=tools, state=self.initial_state())))
         pieces = out.pieces
         schemas = [position for position, piece in enumerate(pieces) if piece[2]]
-        return "".join([text for text, _, _ in pieces[max(schemas[0] - 1, 0) : schemas[-1] + 2]])
+        first, last = (schemas[0], schemas[-1]) if schemas else (0, len(pieces))  # a format may print none of these tools
+        text = "".join([piece[0] for piece in pieces[max(first - 1, 0) : last + 2]])
+        return self.tokenizer.normalize(text)  # a prompt shows the text as it was encoded
 
     def opening_ids(self, prompt_ids: Sequence[int] | RenderedTokens | None) -> list[int]:
         """See `Renderer.opening_ids`. Without a prompt, the generation prompt of this config is assumed."""
@@ -310,7 +349,8 @@ class FamilyRenderer(Renderer[ConfigT]):
     @cached_property
     def _config_prompt_ids(self) -> list[int]:
         out = Writer()
-        self.write_generation_prompt(out, self.initial_state())
+        question = Message(role="user", content="")
+        self.write_generation_prompt(out, self.advance(self.initial_state(), question))
         parts, _ = self._encoder.encode(out.pieces)
         return [token_id for part in parts for token_id in part]
 

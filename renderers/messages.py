@@ -43,6 +43,18 @@ class Function(_Strict):
         """The arguments as text: JSON text as it came, an object as `tojson` prints it."""
         return self.arguments if isinstance(self.arguments, str) else to_json(self.arguments)
 
+    @property
+    def arguments_object(self) -> dict[str, Any]:
+        """The arguments as an object: as it came, or read from JSON text.
+
+        Raises:
+            ValueError: where the text is no JSON, or no object.
+        """
+        arguments = json.loads(self.arguments) if isinstance(self.arguments, str) else self.arguments
+        if not isinstance(arguments, dict):
+            raise ValueError(f"this format needs an object, found {_excerpt(arguments)}")  # noqa: TRY004 - for callers
+        return arguments
+
 
 class ToolCall(_Strict):
     """A call of a tool by the assistant."""
@@ -64,6 +76,7 @@ class Message(_Strict):
     """One validated message.
 
     `reasoning_content` has two aliases, `thinking` and `reasoning`; the first of the three that is not null counts.
+    `prefix` marks an assistant message that the model continues, as DeepSeek's API has it.
     """
 
     role: Role
@@ -74,14 +87,19 @@ class Message(_Strict):
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
     name: str | None = None
+    prefix: Any = None
 
     @property
     def text(self) -> str | None:
         """The content as one text, its parts joined by a newline as vLLM joins them; None where there is none."""
+        return self.text_joined("\n")
+
+    def text_joined(self, separator: str) -> str | None:
+        """The content as one text, its parts joined by `separator`; None where there is none."""
         content = self.content
         if content is None or isinstance(content, str):
             return content
-        return "\n".join([part.text for part in content])
+        return separator.join([part.text for part in content])
 
     @property
     def reasoning_text(self) -> str | None:
@@ -170,20 +188,23 @@ def _as_dict(message: object, index: int) -> dict[str, Any]:
     raise MessageError(f"a message is a dict, found {_excerpt(message)}", message_index=index)
 
 
-def to_json(value: Any, *, ensure_ascii: bool = False, separators: tuple[str, str] | None = None) -> str:
+def to_json(
+    value: Any, *, ensure_ascii: bool = False, separators: tuple[str, str] | None = None, sort_keys: bool = False
+) -> str:
     """`value` as transformers' `tojson` filter prints it: the standard json module, non-ASCII characters as they are."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators)
+    return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators, sort_keys=sort_keys)
 
 
-def check_arguments(messages: Sequence[Message]) -> None:
-    """Raise MessageError where a call's arguments hold something that JSON cannot say."""
+def check_arguments(messages: Sequence[Message], *, as_objects: bool = False) -> None:
+    """Raise MessageError where a call's arguments hold something that JSON cannot say, or are no object but must be."""
     for index, message in enumerate(messages):
         for position, call in enumerate(message.tool_calls or ()):
             try:
-                call.function.arguments_text  # noqa: B018 - asked for its errors alone
+                if as_objects or not isinstance(call.function.arguments, str):
+                    to_json(call.function.arguments_object)
             except (TypeError, ValueError, RecursionError) as error:
                 raise MessageError(
-                    f"the arguments cannot be written as JSON: {error}",
+                    f"the arguments cannot be read or written as JSON: {error}",
                     message_index=index,
                     field=f"tool_calls[{position}].function.arguments",
                 ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Region(StrEnum):
@@ -38,7 +38,10 @@ class CallStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Completion tokens `start` to `end` (exclusive), all in one region; `call` is the index of their tool call."""
+    """Completion tokens `start` to `end` (exclusive), all in one region; `call` is the index of their tool call.
+
+    The markers and line feeds that enclose a call are structure, and carry its index as well.
+    """
 
     start: int
     end: int
@@ -56,7 +59,8 @@ class ParsedToolCall:
         arguments: the arguments, or None where they could not be read.
         raw: the exact sampled text of the call, markers included.
         arguments_text: the exact sampled text of the arguments where the format writes them as JSON, otherwise the
-            arguments as JSON; an empty string where they could not be read.
+            arguments as JSON; an empty string where they could not be read. Of a call that is not well formed, as much
+            of that text as a stream has shown.
         status: `ok`, or why the call must not be executed.
         error: what is wrong, in words, or None.
     """
@@ -70,14 +74,14 @@ class ParsedToolCall:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """A piece of a reply, as it arrives: text of one field, or the name of a tool call that begins.
 
     Exactly one of `reasoning`, `content`, `name` and `arguments` is set. `call` is the index of the tool call that
-    `name` or `arguments` belongs to; `call_id` comes with the name. A call whose format types its values (XML
-    parameters) sends its arguments as JSON text when the call closes. Deltas of a call may come before its fault is
-    known: only the finished reply says whether a call is well formed.
+    `name` or `arguments` belongs to; `call_id` comes with the name, which comes once for every call, at the latest at
+    its end (an empty string where it could not be read). A call whose format types its values (XML parameters) sends
+    its arguments as JSON text when the call closes. Deltas of a call may come before its fault is known: only the
+    finished reply says whether a call is well formed. A tuple, because streaming makes one for every token.
     """
 
     reasoning: str | None = None

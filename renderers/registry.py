@@ -14,6 +14,7 @@ from renderers.config import OnDamage, RendererConfig, Revision, ThinkingRetenti
 from renderers.errors import ResolutionError
 from renderers.renderer import Renderer
 from renderers.tokenizers import adapt
+from renderers.tokenizers.golden import PREFIX, golden_tokenizer, refuse_golden
 from renderers.tokenizers.protocol import TokenizerAdapter
 
 #: Entry-point group by which other packages add families: `name = "module:RendererClass"`.
@@ -92,8 +93,9 @@ def create_renderer(
     known; then by the exact model ID; otherwise it is the `DefaultRenderer`, which wraps the template, with a warning.
 
     Args:
-        tokenizer: a transformers fast tokenizer, a `tokenizers.Tokenizer`, a `tiktoken.Encoding`, a local folder or
-            a hub ID.
+        tokenizer: a transformers fast tokenizer, a `tokenizers.Tokenizer`, a `tiktoken.Encoding`, a local folder, a
+            hub ID, or `golden:NAME` for one of the small tokenizers that come with the package, which are right for
+            the golden conversations only.
         config: a family's config, or `DefaultRendererConfig`.
         model: the model ID, where the tokenizer does not carry it.
         chat_template: a template to use instead of the tokenizer's own.
@@ -108,7 +110,12 @@ def create_renderer(
         ConfigError: for a setting that does not exist or contradicts another one, listing what exists.
         TokenizerError: for a tokenizer that cannot be used, or lacks the format's special tokens.
     """
-    adapter = adapt(tokenizer, chat_template=chat_template)
+    if isinstance(tokenizer, str) and tokenizer.startswith(PREFIX):
+        folder, golden_model = golden_tokenizer(tokenizer)
+        adapter, model = adapt(folder, chat_template=chat_template), model or golden_model
+    else:
+        adapter = adapt(tokenizer, chat_template=chat_template)
+        refuse_golden(adapter)
     settings: dict[str, Any] = {}
     if thinking_retention is not None:
         settings["thinking_retention"] = thinking_retention

@@ -7,12 +7,14 @@ with it the number of random examples.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from reference import HAS_ASSETS, load_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SLOW_MACHINES = (HealthCheck.too_slow,)
 

@@ -16,13 +16,14 @@ QWEN3 = Profile(
     ),
     empty_content=("system",),
     switches=(("enable_thinking", _BOOLEAN),),
+    thinking_off=("enable_thinking", False),
     positional=("<think>\n\n</think>\n\n",),
 )  # fmt: skip
 QWEN3_2025_04 = replace(
     QWEN3, name="Qwen3, April 2025", empty_content=("system", "user", "assistant", "tool", "developer")
 )
 QWEN3_INSTRUCT = replace(QWEN3, name="Qwen3-Instruct-2507", switches=(), reasoning=False, positional=())
-QWEN3_THINKING = replace(QWEN3, name="Qwen3-Thinking-2507", switches=())
+QWEN3_THINKING = replace(QWEN3, name="Qwen3-Thinking-2507", switches=(), opens_reasoning=True)
 
 _XML_MARKERS = ("<function=f>", "</function>", "<parameter=x>", "</parameter>", "\n</parameter>\n")
 
@@ -50,6 +51,7 @@ QWEN35 = replace(
     parts=("system", "user", "assistant", "tool"),
     empty_content=(),
     arguments="parsed",
+    opens_reasoning=True,
 )
 QWEN36 = replace(QWEN35, name="Qwen3.6", switches=(*QWEN35.switches, ("preserve_thinking", _BOOLEAN)))
 QWEN38 = replace(QWEN36, name="Qwen3.8", switches=(*QWEN36.switches, ("reasoning_effort", ("xhigh", "medium", "low"))))
@@ -64,10 +66,11 @@ GLM45 = Profile(
     parts=("system", "user", "assistant"),  # a list of text parts in a tool message is printed as Python shows it
     arguments="parsed",
     switches=(("enable_thinking", _BOOLEAN),),
+    thinking_off=("enable_thinking", False),
     turn_end="<|endoftext|>",
     role_stops=(("user", "<|user|>"), ("tool", "<|observation|>"), ("system", "<|system|>")),
 )  # fmt: skip
-GLM5 = replace(GLM45, name="GLM-5", switches=(*GLM45.switches, ("clear_thinking", _BOOLEAN)))
+GLM5 = replace(GLM45, name="GLM-5", opens_reasoning=True, switches=(*GLM45.switches, ("clear_thinking", _BOOLEAN)))
 GLM51 = replace(GLM5, name="GLM-5.1", parts=("system", "user", "assistant", "tool"))
 GLM52 = replace(GLM51, name="GLM-5.2", switches=(*GLM51.switches, ("reasoning_effort", ("high", "max"))))
 
@@ -120,7 +123,13 @@ KIMI_K2 = Profile(
     reasoning=False,
 )  # fmt: skip
 KIMI_K2_THINKING = replace(KIMI_K2, name="Kimi-K2-Thinking", reasoning=True)
-KIMI_K25 = replace(KIMI_K2_THINKING, name="Kimi-K2.5", switches=(("thinking", _BOOLEAN),))
+KIMI_K25 = replace(
+    KIMI_K2_THINKING,
+    name="Kimi-K2.5",
+    switches=(("thinking", _BOOLEAN),),
+    opens_reasoning=True,
+    thinking_off=("thinking", False),
+)
 KIMI_K26 = replace(KIMI_K25, name="Kimi-K2.6", switches=(*KIMI_K25.switches, ("preserve_thinking", _BOOLEAN)))
 
 GPT_OSS_TEMPLATE = Profile(

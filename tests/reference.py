@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _REPOSITORY = Path(__file__).resolve().parent.parent
 ASSETS = Path(os.environ.get("RENDERERS_ASSETS") or _REPOSITORY.parent / "shared" / "assets")
 HAS_ASSETS = (ASSETS / "models.json").is_file()
+needs_assets = pytest.mark.skipif(not HAS_ASSETS, reason="the official templates are not here: set RENDERERS_ASSETS")
 
 _OLDER_CODER = "Qwen/Qwen3-Coder-30B-A3B-Instruct@older"
 _DATE_SWITCH = "conversation_start_date"

@@ -1,8 +1,8 @@
 """JSON calls between two markers, as Hermes models write them and Qwen's after them.
 
-    <tool_call>
-    {"name": "get_weather", "arguments": {"city": "Ulm"}}
-    </tool_call>
+<tool_call>
+{"name": "get_weather", "arguments": {"city": "Ulm"}}
+</tool_call>
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from renderers.formats.json_text import JsonProblem, JsonReader, ValueScanner
+from renderers.formats.json_text import CallFaultError, JsonReader, ValueScanner
 from renderers.parsed import CallStatus
 from renderers.parsing.markers import Marker, MarkerTable
-from renderers.parsing.protocol import BlockFactory, BlockReader, CallProgress, Frame, ReadCall, Tools
+from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
 
 _SPACE = r"[ \t\n\r]*"
 _NAME = re.compile(rf'{_SPACE}\{{{_SPACE}"name"{_SPACE}:{_SPACE}("(?:[^"\\]|\\.)+")')
@@ -58,33 +58,52 @@ class JsonCallReader:
     def __init__(self) -> None:
         self._head = ""
         self._named = False
-        self._scanner: ValueScanner | None = None
+        self._arguments: _Arguments | None = None
 
     def progress(self, text: str) -> Sequence[CallProgress]:
         """The name as soon as it is whole, then the arguments as they come."""
-        if self._scanner is not None:
-            return self._arguments(text)
+        if self._arguments is not None:
+            return self._arguments.progress(text)
         if len(self._head) >= _HEAD:
             return ()
         self._head += text
         head = _Head(self._head)
-        events = []
+        events: list[CallProgress] = []
         if head.name and not self._named:
             self._named = True
-            events.append(CallProgress(name=head.name))
+            events.append(CallProgress(head.name))
         if head.arguments_start is not None:
-            self._scanner = ValueScanner()
-            events += self._arguments(self._head[head.arguments_start :])
+            self._arguments = _Arguments(head.arguments_start)
+            events += self._arguments.progress(self._head[head.arguments_start :])
         return events
-
-    def _arguments(self, text: str) -> list[CallProgress]:
-        assert self._scanner is not None  # noqa: S101 - set before
-        taken = self._scanner.take(text)
-        return [CallProgress(arguments=text[:taken])] if taken else []
 
     def read(self, body: str, *, complete: bool) -> list[ReadCall]:
         """The call."""
-        return [read_json_call(body, complete=complete)]
+        return [read_json_call(body, self._arguments, complete=complete)]
+
+
+class _Arguments:
+    """The arguments' text, found by its brackets: what is streamed, whether or not it turns out to be JSON."""
+
+    def __init__(self, start: int) -> None:
+        self._start = start
+        self._end = start
+        self._seen = start
+        self._scanner = ValueScanner()
+
+    def progress(self, text: str) -> Sequence[CallProgress]:
+        """The part of the body's next piece that belongs to the arguments."""
+        taken = self._scanner.take(text)
+        self._seen += len(text)
+        self._end += taken
+        if taken == len(text):
+            return (CallProgress(None, text),)
+        return (CallProgress(None, text[:taken]),) if taken else ()
+
+    def text(self, body: str) -> str:
+        """The arguments' text in the whole body."""
+        self.progress(body[self._seen :])
+        return body[self._start : self._end]
 
 
 class _Head:
@@ -107,21 +126,20 @@ class _Head:
             self.arguments_start = begun.end()
 
 
-def read_json_call(body: str, *, complete: bool) -> ReadCall:
-    """The call that a body holds, with its faults."""
-    members = _Members(body)
-    fault = members.fault
-    if not complete:
-        fault = JsonProblem(CallStatus.INCOMPLETE, "the call was cut before its end")
-    elif fault is None:
-        return ReadCall(members.name, members.arguments, members.arguments_text)
+def read_json_call(body: str, arguments: _Arguments | None = None, *, complete: bool) -> ReadCall:
+    """The call that a body holds, with its faults; `arguments` is what was read of them so far."""
     head = _Head(body)
-    text = members.arguments_text
+    if not complete:
+        fault = CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
+        name, text = head.name, ""
+    else:
+        members = _Members(body)
+        if members.fault is None:
+            return ReadCall(members.name, members.arguments, members.arguments_text)
+        fault, name, text = members.fault, head.name or members.name, members.arguments_text
     if head.arguments_start is not None:
-        # What was streamed, or would have been: the text up to where the brackets close, JSON or not.
-        rest = body[head.arguments_start :]
-        text = rest[: ValueScanner().take(rest)]
-    return ReadCall(head.name or members.name, None, text, fault.status, str(fault))
+        text = (arguments or _Arguments(head.arguments_start)).text(body)
+    return ReadCall(name, None, text, fault.status, str(fault))
 
 
 class _Members:
@@ -133,10 +151,10 @@ class _Members:
         self.arguments_text = ""
         self._found: dict[str, Any] = {}
         self._reader = JsonReader(body)
-        self.fault: JsonProblem | None = None
+        self.fault: CallFaultError | None = None
         try:
             self._reader.end(self._reader.members(self._take))
-        except JsonProblem as problem:
+        except CallFaultError as problem:
             self.fault = problem
         else:
             self.fault = self._reader.flaw or self._check()
@@ -151,12 +169,12 @@ class _Members:
         elif key == "arguments":
             self.arguments_text = self._reader.text[start:end]
 
-    def _check(self) -> JsonProblem | None:
+    def _check(self) -> CallFaultError | None:
         """The fault of a call whose JSON is sound."""
         name, arguments = self._found.get("name"), self._found.get("arguments")
         if not isinstance(name, str) or not name:
             found = "no name" if "name" not in self._found else f"the name {name!r}"
-            return JsonProblem(CallStatus.MISSING_NAME, f"the call has {found}")
+            return CallFaultError(CallStatus.MISSING_NAME, f"the call has {found}")
         if isinstance(arguments, dict):
             self.arguments = arguments
             return None
@@ -165,4 +183,4 @@ class _Members:
             found = f"no key 'arguments' (it has {keys})" if keys else "no arguments"
         else:
             found = f"arguments of type {type(arguments).__name__}, not an object"
-        return JsonProblem(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")
+        return CallFaultError(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")

@@ -16,8 +16,8 @@ WHITESPACE = " \t\n\r"
 _SKIP = re.compile(r"[ \t\n\r]*")
 
 
-class JsonProblem(Exception):
-    """Text that cannot be read as the JSON that is wanted; `status` is what to say of the call."""
+class CallFaultError(Exception):
+    """What is wrong with a call. Formats raise it inside and report it: it never reaches a user."""
 
     def __init__(self, status: CallStatus, problem: str) -> None:
         super().__init__(problem)
@@ -28,11 +28,11 @@ class JsonProblem(Exception):
 class _Flaws:
     """What the decoder met that JSON, or a call, must not have. The first one counts."""
 
-    first: JsonProblem | None = None
+    first: CallFaultError | None = None
 
     def add(self, status: CallStatus, problem: str) -> None:
         if self.first is None:
-            self.first = JsonProblem(status, problem)
+            self.first = CallFaultError(status, problem)
 
     def constant(self, text: str) -> float:
         self.add(CallStatus.NON_FINITE_NUMBER, f"{text} is no JSON number")
@@ -54,7 +54,7 @@ class _Flaws:
 
 
 class JsonReader:
-    """Reads JSON values at places of a text. Raises `JsonProblem` and nothing else.
+    """Reads JSON values at places of a text. Raises `CallFaultError` and nothing else.
 
     Flaws that do not hinder reading (a key that stands twice, NaN) are collected in `flaw`.
     """
@@ -69,7 +69,7 @@ class JsonReader:
         ).raw_decode
 
     @property
-    def flaw(self) -> JsonProblem | None:
+    def flaw(self) -> CallFaultError | None:
         """The first flaw so far."""
         return self._flaws.first
 
@@ -96,7 +96,7 @@ class JsonReader:
     def fail(self, problem: str, position: int) -> NoReturn:
         """Raise what stands at `position`."""
         found = repr(self.text[position : position + 20]) if position < len(self.text) else "the end"
-        raise JsonProblem(CallStatus.INVALID_JSON, f"not JSON at character {position} ({found}): {problem}")
+        raise CallFaultError(CallStatus.INVALID_JSON, f"not JSON at character {position} ({found}): {problem}")
 
     def end(self, position: int) -> None:
         """Nothing but whitespace follows."""
@@ -109,7 +109,7 @@ class JsonReader:
         position = self.skip(0)
         if not self.text.startswith("{", position):
             self.value(position)  # says what is wrong if it is no JSON at all
-            raise JsonProblem(CallStatus.MALFORMED, "not a JSON object")
+            raise CallFaultError(CallStatus.MALFORMED, "not a JSON object")
         position = self.skip(position + 1)
         if self.text.startswith("}", position):
             return position + 1
@@ -135,7 +135,7 @@ def read_json(text: str) -> Any:
     """The JSON value that `text` is, whitespace around it aside.
 
     Raises:
-        JsonProblem: it is none, or holds a key twice or a number that is not finite.
+        CallFaultError: it is none, or holds a key twice or a number that is not finite.
     """
     reader = JsonReader(text)
     value, end = reader.value(reader.skip(0))
@@ -156,40 +156,38 @@ class ValueScanner:
 
     def take(self, text: str) -> int:
         """How many characters of this next piece belong to the value."""
-        position, size = 0, len(text)
-        while position < size and not self.done:
+        if self.done:
+            return 0
+        position = 0
+        if self._in_string:
+            position = self._rest_of_string(text)
             if self._in_string:
-                position = self._string(text, position)
-                continue
-            found = _STRUCTURAL.search(text, position)
-            if found is None:
-                return size
-            position = found.end()
-            character = found.group()
-            if character == '"':
-                self._in_string = True
-            elif character in "{[":
+                return position
+        for found in _STRUCTURAL.finditer(text, position):
+            kind = found.lastindex
+            if kind == _OPENS:
                 self.depth += 1
-            else:
+            elif kind == _CLOSES:
                 self.depth -= 1
-                self.done = self.depth <= 0
-        return position
+                if self.depth <= 0:
+                    self.done = True
+                    return found.end()
+            elif (end := found.group(_STRING_END)) != '"':
+                self._in_string = True
+                self._escaped = end == "\\"
+        return len(text)
 
-    def _string(self, text: str, position: int) -> int:
-        """The end of the string, or of the text."""
-        if self._escaped:
-            self._escaped = False
-            position += 1
-        found = _STRING_REST.match(text, position)
-        position = found.end() if found is not None else position
-        if position < len(text):
-            if text[position] == '"':
-                self._in_string = False
-            else:  # a backslash that the piece ends with
-                self._escaped = True
-            position += 1
-        return position
+    def _rest_of_string(self, text: str) -> int:
+        """The end of the string that an earlier piece began, or of the text."""
+        found = _STRING_REST.match(text, 1 if self._escaped else 0)
+        if found is None:
+            return len(text)
+        end = found.group(_STRING_END)
+        self._in_string = end != '"'
+        self._escaped = end == "\\"
+        return found.end()
 
 
-_STRUCTURAL = re.compile(r'["{}\[\]]')
-_STRING_REST = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_STRING_END, _OPENS, _CLOSES = 1, 2, 3
+_STRUCTURAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*("|\\?\Z)|([{\[])|([}\]])', re.DOTALL)
+_STRING_REST = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*("|\\?\Z)', re.DOTALL)

@@ -7,11 +7,12 @@ the number from `5` the string. The rules, in order:
 * Strings are not allowed: the text is JSON. What is no JSON is reported (`True`, `None` and the like are not guessed).
 * Strings are allowed beside other types: JSON where the text is JSON of one of the other types, else the text. An
   `enum` (or `const`) that lists the text itself as a string decides for the string.
-* Nothing is known (no tools, no such tool or parameter, a schema that allows everything): JSON where the text is
-  JSON, else the text.
+* Nothing is known (no tools, no such tool or parameter, a schema that allows everything): as if every type were
+  allowed, so JSON where the text is JSON, else the text. A JSON string in quotes is text with quotes.
 
-A number that JSON would allow but that is not finite is text where text is allowed, and reported elsewhere. Values are
-read, not validated: a schema that asks for an integer and a text that is a list give the list.
+Objects and arrays that hold a key twice or a number that is not finite are reported; `NaN` and `1e999` alone are text
+where text is allowed. Values are read, not validated: a schema that asks for an integer and a text that is a list give
+the list.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from renderers.formats.json_text import JsonProblem, read_json
+from renderers.formats.json_text import WHITESPACE, CallFaultError, read_json
 from renderers.parsed import CallStatus
 from renderers.parsing.protocol import ReadCall, Tools
 
@@ -136,6 +137,7 @@ class ParameterSchema:
 
 
 _ANYTHING = ParameterSchema(None)
+_NO_STRING = ParameterSchema({"type": sorted(_TYPES - {"string"})})
 
 
 class ToolSchemas:
@@ -179,7 +181,7 @@ def read_value(text: str, schema: ParameterSchema, *, python_literals: bool = Fa
     spellings, where the schema allows such a value.
 
     Raises:
-        JsonProblem: no string is allowed and the text is no JSON, or JSON with a key twice or a number not finite.
+        CallFaultError: no string is allowed and the text is no JSON, or JSON with a key twice or a number not finite.
     """
     types = schema.types
     text_allowed = "string" in types
@@ -191,50 +193,82 @@ def read_value(text: str, schema: ParameterSchema, *, python_literals: bool = Fa
             return value
     try:
         value = read_json(text)
-    except JsonProblem as problem:
-        if text_allowed and problem.status is not CallStatus.DUPLICATE_KEY:
+    except CallFaultError as problem:
+        if text_allowed and not _is_flawed_container(text, problem, types):
             return text
         if text in _PYTHON:
-            raise JsonProblem(
-                CallStatus.INVALID_ARGUMENTS, f"{text} is Python's spelling, JSON's is {_PYTHON[text]}"
-            ) from None
+            spelling = f"{text} is Python's spelling, JSON's is {_PYTHON[text]}"
+            raise CallFaultError(CallStatus.INVALID_ARGUMENTS, spelling) from None
         if problem.status is CallStatus.INVALID_JSON:
             wanted = " or ".join(sorted(types))
-            raise JsonProblem(CallStatus.INVALID_ARGUMENTS, f"not {wanted}: {problem}") from None
+            raise CallFaultError(CallStatus.INVALID_ARGUMENTS, f"not {wanted}: {problem}") from None
         raise
-    if text_allowed and (isinstance(value, str) or not schema.allows(value)) and types != _TYPES:
+    # A string is written bare: text in quotes is a string that holds quotes.
+    if text_allowed and (isinstance(value, str) or not schema.allows(value)):
         return text
     return value
 
 
-def read_as_json(text: str) -> Any:
-    """The value of a parameter that says of itself that it is no string (DSML).
+def _is_flawed_container(text: str, problem: CallFaultError, types: frozenset[str]) -> bool:
+    """Whether this is surely an object or array, but one that must be reported: a key twice, a number not finite."""
+    kind = {"{": "object", "[": "array"}.get(text.lstrip(WHITESPACE)[:1])
+    return kind in types and problem.status is not CallStatus.INVALID_JSON
 
-    Raises:
-        JsonProblem: it is no JSON, or JSON with a key twice or a number that is not finite.
-    """
-    return read_value(text, ParameterSchema({"type": sorted(_TYPES - {"string"})}))
+
+class Parameter(NamedTuple):
+    """A parameter as it was read: its name, its text, and whether it says of itself that it is a string (DSML)."""
+
+    name: str
+    text: str
+    is_string: bool | None = None
 
 
 def typed_call(
     name: str,
-    parameters: Iterable[tuple[str, str]],
+    parameters: Iterable[Parameter],
     schemas: ToolSchemas,
     *,
-    fault: JsonProblem | None = None,
+    fault: CallFaultError | None = None,
     python_literals: bool = False,
 ) -> ReadCall:
     """The call of a format that types its values by the tools' schemas.
 
     Args:
         name: the tool's name, as it was read.
-        parameters: each parameter's name and text, in order.
-        schemas: the tools' schemas.
+        parameters: what was read, in order.
+        schemas: the tools' schemas; a parameter that says itself what it is needs none.
         fault: what is wrong with the call's own grammar, or that it was cut; it comes before faults of the values.
         python_literals: see `read_value`.
     """
+    if fault is None and not name:
+        fault = CallFaultError(CallStatus.MISSING_NAME, "the call has no name")
+    if fault is None:
+        try:
+            arguments = _read_parameters(name, parameters, schemas, python_literals=python_literals)
+            return ReadCall(name, arguments, json.dumps(arguments, ensure_ascii=False))
+        except CallFaultError as problem:
+            fault = problem
+        except RecursionError:
+            fault = CallFaultError(CallStatus.INVALID_JSON, "nested too deeply")
+    return ReadCall(name, None, "", fault.status, str(fault))
 
-    def read(key: str, text: str) -> Any:
-        return read_value(text, schemas.parameter(name, key), python_literals=python_literals)
 
-    return assembled_call(name, ((key, text, read) for key, text in parameters), fault=fault)
+def _read_parameters(
+    tool: str, parameters: Iterable[Parameter], schemas: ToolSchemas, *, python_literals: bool
+) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    for parameter in parameters:
+        if parameter.name in arguments:
+            raise CallFaultError(CallStatus.DUPLICATE_KEY, f"the call has two parameters {parameter.name!r}")
+        arguments[parameter.name] = _read_parameter(tool, parameter, schemas, python_literals=python_literals)
+    return arguments
+
+
+def _read_parameter(tool: str, parameter: Parameter, schemas: ToolSchemas, *, python_literals: bool) -> Any:
+    if parameter.is_string:
+        return parameter.text
+    schema = schemas.parameter(tool, parameter.name) if parameter.is_string is None else _NO_STRING
+    try:
+        return read_value(parameter.text, schema, python_literals=python_literals)
+    except CallFaultError as problem:
+        raise CallFaultError(problem.status, f"parameter {parameter.name!r}: {problem}") from None

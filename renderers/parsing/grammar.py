@@ -9,8 +9,9 @@ from functools import cached_property
 from renderers.errors import ConfigError
 from renderers.parsing.lexer import Lexer, TextMarkers
 from renderers.parsing.markers import Marker, MarkerTable, as_marker
-from renderers.parsing.protocol import Frame, ToolCallFormat, Tools, require_line_feeds
-from renderers.parsing.reply import MarkedReply, Role, Rules
+from renderers.parsing.protocol import BlockReader, Frame, ToolCallFormat, Tools, require_line_feeds
+from renderers.parsing.reply import MarkedReply
+from renderers.parsing.rules import Role, Rules
 from renderers.tokenizers.protocol import TokenizerAdapter
 
 
@@ -100,8 +101,7 @@ class BoundReplyGrammar:
         self._text_markers = TextMarkers(self._markers.by_text) if self._markers.by_text else None
         self._tool_calls = grammar.tool_calls.bind(self._markers) if grammar.tool_calls is not None else None
         self._rules = _rules(grammar, roles, self._markers)
-        # IDs that are known to stand for something: filled as they are seen, so that checking a reply is one set test.
-        self._known_ids = set(self._markers.code_of_id)
+        self._plain_ids: set[int] = set()
 
     @property
     def stop_ids(self) -> tuple[int, ...]:
@@ -127,8 +127,8 @@ class BoundReplyGrammar:
         self, tools: Tools | None = None, opening_ids: Sequence[int] = (), opening_reasoning: bool | None = None
     ) -> MarkedReply:
         """A fresh parser for one reply; see `renderers.parsing.protocol.BoundGrammar`."""
-        lexer = Lexer(self._adapter, self._markers, self._text_markers, self._known_ids)
-        blocks = self._tool_calls.reader(tools) if self._tool_calls is not None else None
+        lexer = Lexer(self._adapter, self._markers, self._text_markers, self._plain_ids)
+        blocks = self._tool_calls.reader(tools) if self._tool_calls is not None else _no_blocks
         stream = MarkedReply(self._adapter, lexer, self._rules, self._markers, blocks)
         if len(opening_ids):
             stream.read_opening(opening_ids)
@@ -137,6 +137,10 @@ class BoundReplyGrammar:
         if opening_reasoning is not None:
             stream.begin_in(reasoning=opening_reasoning)
         return stream
+
+
+def _no_blocks() -> BlockReader:
+    raise AssertionError("a grammar without tool calls has no marker that opens one")
 
 
 def _roles(grammar: ReplyGrammar) -> dict[Marker, Role]:

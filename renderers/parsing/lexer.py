@@ -9,30 +9,20 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from itertools import filterfalse
 
 from renderers.parsing.markers import Found, Marker, MarkerTable
 from renderers.tokenizers.protocol import TokenizerAdapter
-
 
 #: Coded text without markers, or a marker.
 Piece = str | Found
 
 
-class Chunk(NamedTuple):
-    """A run of tokens and the units that they gave.
-
-    `unit_end` counts the units that are complete after the run, `reach` also one that its last token only began; an ID
-    that stands for nothing reaches nowhere. `clean` tells whether the run's bytes are whole characters, and `pending`
-    is what the tokens before it left of one.
-    """
-
-    token_end: int
-    unit_end: int
-    reach: int
-    clean: bool
-    pending: bytes
+#: A run of tokens and the units that they gave: `token_end`, `unit_end`, `reach`, `text`, `pending`. `unit_end` counts
+#: the units that are complete after the run, `reach` also one that its last token only began; an ID that stands for
+#: nothing reaches nowhere. `text` is the run's text where its bytes are whole characters, else None, and `pending` is
+#: what the tokens before it left of a character. A plain tuple, because streaming makes one for every token.
+Chunk = tuple[int, int, int, str | None, bytes]
 
 
 class Utf8:
@@ -105,16 +95,20 @@ class TextMarkers:
 
 
 class Lexer:
-    """Turns token IDs into pieces. One per reply."""
+    """Turns token IDs into pieces. One per reply.
+
+    `plain` is shared by all replies of a grammar: the IDs that are known to be text. It grows as they are seen, and
+    makes finding the others one set test a token.
+    """
 
     def __init__(
-        self, adapter: TokenizerAdapter, markers: MarkerTable, text_markers: TextMarkers | None, known: set[int]
+        self, adapter: TokenizerAdapter, markers: MarkerTable, text_markers: TextMarkers | None, plain: set[int]
     ) -> None:
         self._adapter = adapter
         self._code_of_id = markers.code_of_id
         self._found_of_id = markers.found_of_id
         self._text_markers = text_markers
-        self._known = known
+        self._plain = plain
         self._utf8 = Utf8()
         self._tail = ""
         self._units = 0
@@ -125,22 +119,35 @@ class Lexer:
         """Forget the tokens that came so far: they were the prompt's. An incomplete character goes on."""
         self.token_ids, self.chunks, self._units = [], [], 0
 
+    def feed_one(self, token_id: int) -> str | None:
+        """The text of one token in the plain case, which is most of streaming; else None, and nothing was taken."""
+        if self._utf8.pending or self._text_markers is not None or token_id not in self._plain:
+            return None
+        try:
+            text = self._adapter.token_bytes(token_id).decode()
+        except UnicodeDecodeError:
+            return None
+        token_ids = self.token_ids
+        token_ids.append(token_id)
+        self._units = units = self._units + len(text)
+        self.chunks.append((len(token_ids), units, units, text, b""))
+        return text
+
     def feed(self, ids: list[int]) -> list[Piece]:
         """The pieces that these tokens complete."""
         start = len(self.token_ids)
         self.token_ids += ids
         pieces: list[Piece] = []
-        breaks: AbstractSet[int] = self._code_of_id.keys()
-        if not self._known.issuperset(ids) and (unknown := self._find_unknown(ids)):
-            breaks = breaks | unknown
-        done = 0
-        if not breaks.isdisjoint(ids):
-            for index, token_id in enumerate(ids):
-                if token_id in breaks:
-                    if index > done:
-                        self._ordinary(ids[done:index], start + index, pieces)
-                    self._special(token_id, start + index, pieces)
-                    done = index + 1
+        done, index = 0, -1
+        for token_id in filterfalse(self._plain.__contains__, ids):
+            index = ids.index(token_id, index + 1)
+            if token_id not in self._code_of_id and self._adapter.token_bytes(token_id):
+                self._plain.add(token_id)
+                continue
+            if index > done:
+                self._ordinary(ids[done:index], start + index, pieces)
+            self._special(token_id, start + index, pieces)
+            done = index + 1
         if done < len(ids):
             self._ordinary(ids[done:] if done else ids, start + len(ids), pieces)
         return pieces
@@ -149,7 +156,7 @@ class Lexer:
         """Take tokens whose text nobody will ask for, one unit each; returns their number."""
         self.token_ids += ids
         self._units += len(ids)
-        self.chunks.append(Chunk(len(self.token_ids), self._units, self._units, False, b""))
+        self.chunks.append((len(self.token_ids), self._units, self._units, None, b""))
         return len(ids)
 
     def finish(self) -> list[Piece]:
@@ -157,16 +164,6 @@ class Lexer:
         pieces: list[Piece] = []
         self._flush(len(self.token_ids), pieces)
         return pieces
-
-    def _find_unknown(self, ids: list[int]) -> set[int]:
-        """The IDs that stand for nothing. The others are remembered, for all replies of the grammar."""
-        unknown = set()
-        for token_id in set(ids) - self._known:
-            if self._adapter.token_bytes(token_id):
-                self._known.add(token_id)
-            else:
-                unknown.add(token_id)
-        return unknown
 
     def _ordinary(self, ids: list[int], token_end: int, pieces: list[Piece]) -> None:
         """A run of tokens that are text."""
@@ -176,8 +173,8 @@ class Lexer:
         text = utf8.decode(data)
         self._units += len(text)
         pending = bool(utf8.pending)
-        clean = not (before or pending or "\ufffd" in text)
-        self.chunks.append(Chunk(token_end, self._units, self._units + pending, clean, before))
+        whole = None if before or pending or "\ufffd" in text else text
+        self.chunks.append((token_end, self._units, self._units + pending, whole, before))
         if text:
             self._text(text, pieces)
 
@@ -185,7 +182,7 @@ class Lexer:
         """A special token that the grammar knows, or an ID that stands for nothing."""
         code = self._code_of_id.get(token_id)
         if code is None:
-            self.chunks.append(Chunk(index + 1, self._units, self._units, False, b""))
+            self.chunks.append((index + 1, self._units, self._units, None, b""))
             return
         found = self._found_of_id.get(token_id)
         if found is None:  # a part of text markers
@@ -195,7 +192,7 @@ class Lexer:
             self._flush(index, pieces)
             pieces.append(found)
         self._units += 1
-        self.chunks.append(Chunk(index + 1, self._units, self._units, True, b""))
+        self.chunks.append((index + 1, self._units, self._units, None, b""))
 
     def _text(self, text: str, pieces: list[Piece]) -> None:
         if self._text_markers is None:
@@ -208,7 +205,7 @@ class Lexer:
             return
         text = self._utf8.flush()
         self._units += len(text)
-        self.chunks.append(Chunk(token_end, self._units, self._units, False, b""))
+        self.chunks.append((token_end, self._units, self._units, None, b""))
         self._text(text, pieces)
 
     def _flush(self, token_end: int, pieces: list[Piece]) -> None:

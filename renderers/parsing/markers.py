@@ -87,6 +87,8 @@ class MarkerTable:
         self.code_of_id: dict[int, str] = {}
         #: A marker that is a special token: its ID to the marker.
         self.found_of_id: dict[int, Found] = {}
+        #: Whether codes can stand in text: some text markers hold special tokens.
+        self.in_text = False
         #: A marker that is plain text: its coded text to the marker.
         self.by_text: dict[str, Marker] = {}
         missing: list[str] = []
@@ -103,6 +105,7 @@ class MarkerTable:
             if by_token and marker.text in special:
                 self.found_of_id[special[marker.text]] = Found(marker, self._codes[marker.text])
             elif not by_token:
+                self.in_text |= bool(marker.within)
                 self.by_text[self._coded(marker)] = marker
         if missing:
             names = ", ".join(repr(token) for token in dict.fromkeys(missing))
@@ -140,6 +143,6 @@ class MarkerTable:
 
     def text(self, coded: str) -> str:
         """`coded` as the sampled text: every code replaced by its special token's characters."""
-        if coded.isascii() or not _CODES.search(coded):
+        if not _CODES.search(coded):
             return coded
         return _CODES.sub(lambda match: self._texts[match.group()], coded)

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from renderers.errors import ConfigError
 from renderers.parsed import CallStatus, Delta, ParsedResponse
@@ -74,12 +74,11 @@ class ReadCall:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallProgress:
+class CallProgress(NamedTuple):
     """What became certain about a call while its block is open.
 
     `name` comes once, before or with the first arguments, and never empty; `arguments` is the next piece of the
-    arguments' text. `call` counts within the block.
+    arguments' text. `call` counts within the block; calls are named in order.
     """
 
     name: str | None = None

@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from renderers.parsed import Delta, ParsedToolCall, Region
 from renderers.parsing.protocol import CallProgress, ReadCall
 from renderers.parsing.spans import Run
-
-
-class _Announced:
-    """What deltas have said of a call so far."""
-
-    __slots__ = ("arguments", "named")
-
-    def __init__(self) -> None:
-        self.named = False
-        self.arguments = 0
 
 
 class ReplyRecord:
@@ -30,13 +19,17 @@ class ReplyRecord:
     def __init__(self) -> None:
         self.silent = False
         self.deltas: list[Delta] = []
-        self.runs: list[Run] = []
         self.content: list[str] = []
         self.reasoning: list[str] | None = None
         self.calls: list[ParsedToolCall] = []
         self._calls_before = 0
-        self._announced: list[_Announced] = []
+        #: How much of each call's arguments deltas have told, for the calls of the open block that were named.
+        self._announced: list[int] = []
         self.units = 0
+        self._runs: list[Run] = []
+        self._run_start = 0
+        self._region = Region.STRUCTURE
+        self._call: int | None = None
 
     def begin_completion(self) -> None:
         """The prompt's tokens are over."""
@@ -45,25 +38,33 @@ class ReplyRecord:
         self._calls_before += before
         self.calls = []
         if before:
-            self.deltas = [replace(delta, call=(delta.call or 0) - before) for delta in self.deltas]
+            self.deltas = [delta._replace(call=(delta.call or 0) - before) for delta in self.deltas]
 
     def mark(self, region: Region, units: int, call: int | None = None) -> None:
         """The next units are in this region. Every unit is marked once, in order."""
         if self.silent or not units:
             return
+        if region is not self._region or call != self._call:
+            self._end_run()
+            self._region, self._call = region, call
         self.units += units
-        runs = self.runs
-        if runs and runs[-1].region is region and runs[-1].call == call:
-            runs[-1] = Run(self.units, region, call)
-        else:
-            runs.append(Run(self.units, region, call))
+
+    def all_runs(self) -> list[Run]:
+        """The regions of all units marked so far."""
+        self._end_run()
+        return self._runs
+
+    def _end_run(self) -> None:
+        if self.units > self._run_start:
+            self._runs.append(Run(self.units, self._region, self._call))
+            self._run_start = self.units
 
     def add_content(self, text: str, units: int) -> None:
         """A piece of the answer."""
         if self.silent:
             return
         self.content.append(text)
-        self.deltas.append(Delta(content=text))
+        self.deltas.append(Delta(None, text))
         self.mark(Region.CONTENT, units)
 
     def begin_reasoning(self) -> None:
@@ -78,7 +79,7 @@ class ReplyRecord:
         if self.reasoning is None:
             self.reasoning = []
         self.reasoning.append(text)
-        self.deltas.append(Delta(reasoning=text))
+        self.deltas.append(Delta(text))
         self.mark(Region.REASONING, units)
 
     def begin_block(self) -> int:
@@ -88,8 +89,11 @@ class ReplyRecord:
 
     def progress(self, events: Iterable[CallProgress]) -> None:
         """What became certain of the open block's calls."""
-        for event in events:
-            self._announce(event.call, event.name, event.call_id, event.arguments)
+        for name, arguments, call_id, call in events:
+            if name is not None:
+                self._announce(call, name, call_id)
+            if arguments:
+                self._add_arguments(call, arguments)
 
     def end_block(self, calls: Sequence[ReadCall], raws: Sequence[str]) -> None:
         """The open block ends with these calls. Deltas say of each what they have not said yet."""
@@ -97,8 +101,10 @@ class ReplyRecord:
             self.deltas = []
         else:
             for index, call in enumerate(calls):
-                said = self._announced[index].arguments if index < len(self._announced) else 0
-                self._announce(index, call.name, call.call_id, call.arguments_text[said:])
+                if index == len(self._announced):
+                    self._announce(index, call.name, call.call_id)
+                if rest := call.arguments_text[self._announced[index] :]:
+                    self._add_arguments(index, rest)
         for call, raw in zip(calls, raws, strict=True):
             self.calls.append(
                 ParsedToolCall(
@@ -115,14 +121,11 @@ class ReplyRecord:
     def _made_id(self, index: int) -> str:
         return f"call_{self._calls_before + index}"
 
-    def _announce(self, index: int, name: str | None, call_id: str | None, arguments: str) -> None:
-        while len(self._announced) <= index:
-            self._announced.append(_Announced())
-        announced = self._announced[index]
+    def _announce(self, index: int, name: str, call_id: str | None) -> None:
         call = len(self.calls) + index
-        if name is not None and not announced.named:
-            announced.named = True
-            self.deltas.append(Delta(call=call, call_id=call_id or self._made_id(call), name=name))
-        if arguments:
-            announced.arguments += len(arguments)
-            self.deltas.append(Delta(call=call, arguments=arguments))
+        self._announced.append(0)
+        self.deltas.append(Delta(call=call, call_id=call_id or self._made_id(call), name=name))
+
+    def _add_arguments(self, index: int, text: str) -> None:
+        self._announced[index] += len(text)
+        self.deltas.append(Delta(None, None, len(self.calls) + index, None, None, text))

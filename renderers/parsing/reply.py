@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Final
 
-from renderers.parsed import CallStatus, Region
-from renderers.parsing.lexer import Lexer, Piece
-from renderers.parsing.markers import Found, Marker, MarkerTable
+from renderers.parsed import Region
+from renderers.parsing.lexer import Lexer
+from renderers.parsing.markers import Found, MarkerTable
 from renderers.parsing.protocol import BlockFactory, BlockReader, ReadCall
+from renderers.parsing.rules import Role, Rules
 from renderers.parsing.stream import TokenStream
+from renderers.parsing.undecided import COMPLETION_BEGINS, CompletionBegins, Kept, find_calls
 from renderers.tokenizers.protocol import TokenizerAdapter
-
-
-class Role(Enum):
-    """What a marker does."""
-
-    STOP = auto()
-    REASONING_OPEN = auto()
-    REASONING_CLOSE = auto()
-    CALL_OPEN = auto()
-    CALL_CLOSE = auto()
-    SECTION_OPEN = auto()
-    SECTION_CLOSE = auto()
-    INNER = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """A bound grammar as the parser wants it. The numbers count line feeds."""
-
-    roles: Mapping[Marker, Role]
-    by_token: frozenset[Marker]
-    has_reasoning: bool
-    stop: str | None
-    stop_after_calls: str | None
-    before_reasoning: int
-    after_reasoning_open: int
-    before_reasoning_close: int
-    after_reasoning: int
-    before_calls: int
-    between_calls: int
 
 
 class _Mode(Enum):
     CONTENT = auto()
     REASONING = auto()
-    CALL = auto()
     #: Inside reasoning, after a call's opener: what comes is kept until it is known whether the reasoning closes.
     UNDECIDED = auto()
-
-
-class _CompletionBegins:
-    """Stands among kept pieces where the prompt's tokens end."""
-
-
-_BEGIN: Final = _CompletionBegins()
 
 
 class _Block:
@@ -83,7 +45,7 @@ class MarkedReply(TokenStream):
         lexer: Lexer,
         rules: Rules,
         markers: MarkerTable,
-        blocks: BlockFactory | None,
+        blocks: BlockFactory,
     ) -> None:
         super().__init__(adapter, lexer)
         self._rules = rules
@@ -97,18 +59,16 @@ class MarkedReply(TokenStream):
         self._hold_in_content = max(rules.before_calls, rules.before_reasoning)
         self._hold_in_reasoning = max(rules.before_calls, rules.before_reasoning_close)
         self._block: _Block | None = None
-        self._kept: list[Piece | _CompletionBegins] = []
+        self._kept: list[Kept] = []
         self._ended_in_reasoning = False
 
     # What the stream calls.
 
     def on_text(self, text: str) -> None:
         """Text came."""
-        mode = self._mode
-        if mode is _Mode.CALL:
-            assert self._block is not None  # noqa: S101 - the mode says so
+        if self._block is not None:
             self._block.parts.append(text)
-        elif mode is _Mode.UNDECIDED:
+        elif self._mode is _Mode.UNDECIDED:
             self._kept.append(text)
         else:
             self._add_text(text)
@@ -120,7 +80,7 @@ class MarkedReply(TokenStream):
             if role is Role.REASONING_CLOSE:
                 self._decide(frozenset())
             elif role is Role.STOP and not self.record.silent:
-                self._decide(self._find_calls())
+                self._decide(find_calls(self._kept, self._rules, self._blocks))
             else:
                 self._kept.append(found)
                 return
@@ -129,20 +89,27 @@ class MarkedReply(TokenStream):
     def on_portion_end(self) -> None:
         """Show the open block's reader what came."""
         block = self._block
-        if block is not None and block.shown < len(block.parts):
-            text = "".join(block.parts[block.shown :])
-            block.shown = len(block.parts)
-            self.record.progress(block.reader.progress(text))
+        if block is None:
+            return
+        parts, shown = block.parts, block.shown
+        count = len(parts)
+        if shown < count:
+            block.shown = count
+            events = block.reader.progress(parts[-1] if shown == count - 1 else "".join(parts[shown:]))
+            if events:
+                self.record.progress(events)
 
     def on_completion_begin(self) -> None:
         """The prompt's tokens are over."""
         if self._mode is _Mode.UNDECIDED:
-            self._kept.append(_BEGIN)
+            self._kept.append(COMPLETION_BEGINS)
         else:
             self._begin_completion()
 
     def begin_in(self, *, reasoning: bool) -> None:
         """The caller knows whether the reply begins inside reasoning."""
+        if self._block is not None:
+            return
         if reasoning and self._mode is _Mode.CONTENT and self._rules.has_reasoning:
             self._mode, self._skip = _Mode.REASONING, 0
             self.record.begin_reasoning()
@@ -153,7 +120,7 @@ class MarkedReply(TokenStream):
     def on_end(self, *, stopped: bool) -> None:
         """The reply is over."""
         if self._mode is _Mode.UNDECIDED:
-            self._decide(self._find_calls() if stopped else frozenset())
+            self._decide(find_calls(self._kept, self._rules, self._blocks) if stopped else frozenset())
         self._end()
 
     def reasoning_complete(self) -> bool | None:
@@ -167,7 +134,7 @@ class MarkedReply(TokenStream):
 
     # Text.
 
-    def _add_text(self, text: str) -> None:
+    def _add_text(self, text: str, *, coded: bool = False) -> None:
         """Text of the answer or of the reasoning; line feeds around it may be the format's."""
         if self._skip:
             kept = text.lstrip("\n")
@@ -188,10 +155,10 @@ class MarkedReply(TokenStream):
                 self._held = text[end:]
                 text = text[:end]
         if text:
-            self._write(text, len(text))
+            units = len(text)
+            self._write(self._markers.text(text) if coded or self._markers.in_text else text, units)
 
-    def _write(self, coded: str, units: int) -> None:
-        text = self._markers.text(coded)
+    def _write(self, text: str, units: int) -> None:
         if self._mode is _Mode.CONTENT:
             self.record.add_content(text, units)
         else:
@@ -211,13 +178,14 @@ class MarkedReply(TokenStream):
     # Markers.
 
     def _take_marker(self, found: Found, role: Role) -> None:
-        if self._mode is _Mode.CALL:
-            assert self._block is not None  # noqa: S101 - the mode says so
+        block = self._block
+        if block is not None:
             if role is Role.INNER:
-                self._block.parts.append(found.coded)
+                block.parts.append(found.coded)
                 return
-            self._end_block(found if role is Role.CALL_CLOSE else None)
-            if role is Role.CALL_CLOSE:
+            closer = found if role is Role.CALL_CLOSE else None
+            self._end_block(block, closer)
+            if closer is not None:
                 return
         if role is Role.STOP:
             self._take_stop(found)
@@ -247,7 +215,7 @@ class MarkedReply(TokenStream):
                 self.record.mark(Region.STRUCTURE, found.units)
                 self._skip = rules.between_calls
         elif role is Role.INNER:
-            self._add_text(found.coded)
+            self._add_text(found.coded, coded=True)
         else:
             self._release()
             self.record.mark(Region.STRUCTURE, found.units)
@@ -268,7 +236,7 @@ class MarkedReply(TokenStream):
             self._held, self._skip = "", 0
             self._mode = _Mode.UNDECIDED
         else:
-            self._add_text(found.coded)
+            self._add_text(found.coded, coded=True)
 
     def _enter_reasoning(self, found: Found) -> None:
         self.record.mark(Region.STRUCTURE, found.units)
@@ -289,26 +257,21 @@ class MarkedReply(TokenStream):
             self.record.begin_reasoning()
 
     def _end(self) -> None:
-        if self._mode is _Mode.CALL:
-            self._end_block(None)
+        if self._block is not None:
+            self._end_block(self._block, None)
         self._release()
         self._ended_in_reasoning |= self._mode is _Mode.REASONING
 
     # Calls.
 
     def _open_block(self, found: Found) -> None:
-        assert self._blocks is not None  # noqa: S101 - there is no such marker without a format
         first_call = self.record.begin_block()
         self._block = _Block(found, self._blocks(), first_call)
         self.record.mark(Region.STRUCTURE, found.units, first_call)
-        self._mode = _Mode.CALL
 
-    def _end_block(self, closer: Found | None) -> None:
+    def _end_block(self, block: _Block, closer: Found | None) -> None:
         """Read the open block; without a closer it was cut."""
-        block = self._block
-        assert block is not None  # noqa: S101 - only called in a call
         self._block = None
-        self._mode = _Mode.CONTENT
         self._skip = self._rules.between_calls if closer is not None else 0
         body = "".join(block.parts)
         calls = block.reader.read(body, complete=closer is not None)
@@ -345,38 +308,6 @@ class MarkedReply(TokenStream):
 
     # Calls inside reasoning.
 
-    def _find_calls(self) -> frozenset[int]:
-        """Places among the kept pieces at which a well-formed call opens, or the section that begins with one."""
-        assert self._blocks is not None  # noqa: S101 - only a call's opener makes the stream keep pieces
-        places: set[int] = set()
-        opened: tuple[int, list[str]] | None = None
-        section: int | None = None
-        for place, piece in enumerate(self._kept):
-            if isinstance(piece, str):
-                if opened is not None:
-                    opened[1].append(piece)
-                continue
-            if isinstance(piece, _CompletionBegins):
-                continue
-            role = self._rules.roles[piece.marker]
-            if role is Role.INNER:
-                if opened is not None:
-                    opened[1].append(piece.coded)
-                continue
-            if role is Role.CALL_CLOSE and opened is not None:
-                calls = self._blocks().read("".join(opened[1]), complete=True)
-                if any(call.status is CallStatus.OK for call in calls):
-                    places.add(opened[0])
-            opened = None
-            if role is Role.SECTION_OPEN and piece.marker in self._rules.by_token:
-                section = place
-            elif role is Role.CALL_OPEN and piece.marker in self._rules.by_token:
-                opened = (place if section is None else section, [])
-                section = None
-            elif role is not Role.CALL_CLOSE:
-                section = None
-        return frozenset(places)
-
     def _decide(self, places: frozenset[int]) -> None:
         """Read the kept pieces again: as reasoning up to the first of `places`, from there on as calls.
 
@@ -385,7 +316,7 @@ class MarkedReply(TokenStream):
         kept, self._kept = self._kept, []
         self._mode = _Mode.REASONING
         for place, piece in enumerate(kept):
-            if isinstance(piece, _CompletionBegins):
+            if isinstance(piece, CompletionBegins):
                 self._begin_completion()
             elif isinstance(piece, str):
                 self.on_text(piece)
@@ -399,4 +330,4 @@ class MarkedReply(TokenStream):
                     self._ended_in_reasoning = True
                     self._take_marker(piece, role)
                 else:
-                    self._add_text(piece.coded)
+                    self._add_text(piece.coded, coded=True)

@@ -78,9 +78,17 @@ class TokenStream(ABC):
         Raises:
             TokenIdsError: for negative numbers and for anything that is not an integer; nothing was taken then.
         """
-        ids = as_token_ids([token_ids] if isinstance(token_ids, int) else token_ids)
         if self._result is not None:
             raise RendererError("the reply was finished: a stream parses one reply, make a new one for the next")
+        if type(token_ids) is int:
+            token_ids = [token_ids]
+        if type(token_ids) is list and len(token_ids) == 1 and type(token_ids[0]) is int and self._stop is None:
+            text = self._lexer.feed_one(token_ids[0])
+            if text is not None:
+                self.on_text(text)
+                self.on_portion_end()
+                return self._take_deltas()
+        ids = as_token_ids(token_ids)
         if self._stop is not None:
             self.record.mark(Region.STRUCTURE, self._lexer.skip(ids))
         else:
@@ -124,13 +132,13 @@ class TokenStream(ABC):
         record, lexer = self.record, self._lexer
         closed_at = len(lexer.token_ids)
         if self._stop is not None:
-            closed_at = next(chunk.token_end for chunk in lexer.chunks if chunk.unit_end >= self._units_at_stop)
+            closed_at = next(chunk[0] for chunk in lexer.chunks if chunk[1] >= self._units_at_stop)
         return ParsedResponse(
             content="".join(record.content),
             reasoning_content=None if record.reasoning is None else "".join(record.reasoning),
             tool_calls=list(record.calls),
             reasoning_complete=self.reasoning_complete(),
             stop=stop,
-            spans=make_spans(self._adapter, lexer.token_ids, lexer.chunks, record.runs),
+            spans=make_spans(self._adapter, lexer.token_ids, lexer.chunks, record.all_runs()),
             closed_at=closed_at,
         )

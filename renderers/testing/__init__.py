@@ -1,7 +1,7 @@
 """The conformance kit: what every renderer of a model family is tested with. Needs the extra `testing`."""
 
 from renderers.testing.choices import Choices
-from renderers.testing.messages import Continuation, Conversation
+from renderers.testing.messages import Continuation, Conversation, Rollout
 from renderers.testing.profile import Profile
 from renderers.testing.strategies import (
     adversarial_texts,
@@ -10,6 +10,7 @@ from renderers.testing.strategies import (
     conversations,
     decided,
     replies,
+    rollouts,
     token_sequences,
     tools,
 )
@@ -19,12 +20,14 @@ __all__ = [
     "Continuation",
     "Conversation",
     "Profile",
+    "Rollout",
     "adversarial_texts",
     "clean_texts",
     "continuations",
     "conversations",
     "decided",
     "replies",
+    "rollouts",
     "token_sequences",
     "tools",
 ]

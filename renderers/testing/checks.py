@@ -4,7 +4,7 @@ A renderer is made for a conversation's `kwargs` (`create_renderer(..., chat_tem
 reference is a function from a conversation to the official token IDs.
 """
 
-from renderers.testing.bridge_checks import bridged, canonical_completion, check_bridge, check_cut_bridge
+from renderers.testing.bridge_checks import bridged, canonical_completion, check_bridge, check_cut_bridge, check_rollout
 from renderers.testing.parse_checks import (
     check_parse_never_raises,
     check_round_trip,
@@ -31,6 +31,7 @@ __all__ = [
     "check_mask_by_rule",
     "check_parse_never_raises",
     "check_render_parity",
+    "check_rollout",
     "check_round_trip",
     "check_sanitised",
     "check_spans",

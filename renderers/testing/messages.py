@@ -54,6 +54,14 @@ class Continuation:
         return self.prompt.followed_by([self.reply, *self.new_messages], add_generation_prompt=True)
 
 
+@dataclass(frozen=True)
+class Rollout:
+    """A prompt, and steps: a reply each, and the environment's new messages after it."""
+
+    prompt: Conversation
+    steps: list[tuple[dict[str, Any], list[dict[str, Any]]]]
+
+
 #: What may follow, most likely first: by the state of the conversation, each role as often as it should come up.
 _NEXT_ROLES = {
     "start": "user user user user user system system system system developer assistant tool",
@@ -122,6 +130,13 @@ class Builder:
         choices = Choices(data)
         self.append(self.message(choices, choices.pick(self.next_roles())))
 
+    def add_from_environment(self, messages: Sequence[bytes]) -> None:
+        """Append messages of any role but the assistant's."""
+        for data in messages:
+            choices = Choices(data)
+            roles = [role for role in self.next_roles() if role != "assistant"]
+            self.append(self.message(choices, choices.pick(roles or ("user",))))
+
     def append(self, message: dict[str, Any]) -> None:
         """Append this message."""
         role = message["role"]
@@ -173,7 +188,7 @@ class Builder:
         """An assistant message: an answer, reasoning, calls, or any of them together."""
         profile = self.profile
         message: dict[str, Any] = {"role": "assistant"}
-        with_calls = "tool" in profile.roles and choices.chance(60 if self._offers_tools else 25)
+        with_calls = "tool" in profile.roles and choices.chance(45)
         if with_calls and choices.chance(50):
             content = choices.pick(("", None, ""))
             message["content"] = content
@@ -242,15 +257,20 @@ class Builder:
             self._set_content(message, choices, clean=clean, optional=optional)
         return message
 
-    def reply(self, choices: Choices) -> dict[str, Any]:
-        """An assistant message as a model would give it: no markers in its texts, arguments as objects."""
+    def reply(self, choices: Choices, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """An assistant message as a model would give it: no markers in its texts, arguments as objects.
+
+        It has reasoning where the model would reason under these switches.
+        """
         profile = self.profile
         message: dict[str, Any] = {"role": "assistant", "content": ""}
-        with_calls = "tool" in profile.roles and choices.chance(65 if self._offers_tools else 30)
+        with_calls = "tool" in profile.roles and choices.chance(55)
         if not with_calls or choices.chance(40):
             message["content"] = clean_text(choices)
-        if profile.reasoning and choices.chance(60):
-            message["reasoning_content"] = "" if choices.chance(10) else clean_text(choices)
+        switch, off = profile.thinking_off or ("", None)
+        thinks = profile.reasoning and not (switch and kwargs.get(switch) == off)
+        if choices.chance(95 if profile.opens_reasoning else 70) and thinks:
+            message["reasoning_content"] = "" if choices.chance(8) else clean_text(choices)
         if with_calls:
             count = choices.pick((1, 1, 1, 2, 3)) if profile.parallel_calls else 1
             message["tool_calls"] = [self._clean_call(choices, index) for index in range(count)]
@@ -290,7 +310,7 @@ def is_query(message: dict[str, Any]) -> bool:
 def _finish(builder: Builder) -> list[dict[str, Any]]:
     messages = builder.messages
     if builder.profile.needs_user_query and not any(is_query(message) for message in messages):
-        start = 1 if messages and messages[0]["role"] == "system" else 0
+        start = 1 if messages[0]["role"] in {"system", "developer"} else 0
         messages.insert(start, {"role": "user", "content": "q"})
     return messages
 
@@ -318,16 +338,31 @@ def build_continuation(
         builder.add(data)
     if "assistant" not in builder.next_roles():
         builder.append({"role": "user", "content": "q"})
-    prior = list(_finish(builder))
-    prompt = Conversation(prior, conversation_tools, kwargs, add_generation_prompt=True)
-    reply_message = builder.reply(Choices(reply))
+    prior = _finish(builder)
+    if not any(is_query(message) for message in prior) and reply[:1] < b"\xd0":  # rollouts without a query are rare
+        prior.append({"role": "user", "content": "q"})
+    prompt = Conversation(list(prior), conversation_tools, kwargs, add_generation_prompt=True)
+    reply_message = builder.reply(Choices(reply[1:]), kwargs)
     builder.append(reply_message)
     count = len(builder.messages)
-    for data in new_messages:
-        choices = Choices(data)
-        roles = [role for role in builder.next_roles() if role != "assistant"]
-        builder.append(builder.message(choices, choices.pick(roles or ("user",))))
+    builder.add_from_environment(new_messages)
     return Continuation(prompt, reply_message, builder.messages[count:])
+
+
+def build_rollout(profile: Profile, frame: bytes, turns: Sequence[tuple[bytes, bytes, Sequence[bytes]]]) -> Rollout:
+    """The rollout that these bytes describe: a question, then replies and what the environment answers to them."""
+    conversation_tools, kwargs, _ = _frame(profile, frame)
+    builder = Builder(profile, conversation_tools)
+    builder.append({"role": "user", "content": clean_text(Choices(frame[::-1]))})
+    prompt = Conversation(list(builder.messages), conversation_tools, kwargs, add_generation_prompt=True)
+    steps = []
+    for reply, single, more in turns:
+        message = builder.reply(Choices(reply), kwargs)
+        builder.append(message)
+        count = len(builder.messages)
+        builder.add_from_environment([single, *more])
+        steps.append((message, builder.messages[count:]))
+    return Rollout(prompt, steps)
 
 
 def build_reply(profile: Profile, data: bytes) -> tuple[Conversation, dict[str, Any]]:
@@ -338,4 +373,4 @@ def build_reply(profile: Profile, data: bytes) -> tuple[Conversation, dict[str, 
     builder = Builder(profile, reply_tools)
     builder.append({"role": "user", "content": "q"})
     prompt = Conversation(list(builder.messages), reply_tools, kwargs, add_generation_prompt=True)
-    return prompt, builder.reply(choices)
+    return prompt, builder.reply(choices, kwargs)

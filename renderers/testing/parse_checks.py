@@ -25,8 +25,8 @@ def check_spans(parsed: ParsedResponse, count: int) -> None:
             fail(f"span {span} where token {place} comes next", f"spans {parsed.spans}")
         if span.call is not None and not 0 <= span.call < len(parsed.tool_calls):
             fail(f"span {span} names a call that is none of the {len(parsed.tool_calls)}")
-        if (span.call is not None) != (str(span.region) == "tool_call"):
-            fail(f"span {span}: only tool calls have a call's index, and all have")
+        if span.call is None and str(span.region) == "tool_call":
+            fail(f"span {span} is of a tool call, and does not say which")
         place = span.end
     if place != count:
         fail(f"the spans cover {place} of {count} tokens", f"spans {parsed.spans}")
@@ -152,36 +152,52 @@ def reply_tokens(
     return start, reply[:end]
 
 
+def _survives_normalizer(renderer: Renderer[Any], message: dict[str, Any]) -> bool:
+    """Whether the arguments are still the same JSON after the tokenizer's normalizer.
+
+    NFC makes `\\ń`, which is no JSON, of an escaped line feed and a combining accent after it.
+    """
+    for call in message.get("tool_calls") or []:
+        text = renderer.tokenizer.normalize(json.dumps(call["function"]["arguments"], ensure_ascii=False))
+        try:
+            if json.dumps(json.loads(text), ensure_ascii=False) != text:
+                return False
+        except ValueError:
+            return False
+    return True
+
+
 def check_round_trip(
     renderer: Renderer[Any], prompt: Conversation, message: dict[str, Any], *, exact_arguments: bool = True
 ) -> ParsedResponse | None:
     """A canonical reply comes back: the same fields, and the parsed message renders to the same tokens.
 
-    Texts are compared without the white space around them, which formats write and remove themselves; the render of
-    the parsed message then shows whether anything was lost. `exact_arguments=False` leaves out the values of arguments,
+    Texts are compared as the tokenizer normalises them, and without the white space around them, which formats write
+    and remove themselves; the render of the parsed message then shows whether anything was lost. `exact_arguments=False` leaves out the values of arguments,
     for formats that do not tell text from numbers without a schema.
 
-    Returns None where the reply is not canonical.
+    Returns None where the reply is not canonical, or where the tokenizer's normalizer breaks its arguments.
     """
     tokens = reply_tokens(renderer, prompt, message)
-    if tokens is None:
+    if tokens is None or not _survives_normalizer(renderer, message):
         return None
     prompt_ids, reply = tokens
     stopped = bool(reply) and reply[-1] in set(renderer.get_stop_token_ids())
     parsed = renderer.parse_response(reply, prompt_ids=prompt_ids, tools=prompt.tools, stopped=stopped or None)
     check_spans(parsed, len(reply))
     where = (f"text {text_of(renderer, reply)!r}", f"parsed {parsed}", shown(message))
-    if parsed.content.strip() != (message.get("content") or "").strip():
+    normalize = renderer.tokenizer.normalize
+    if parsed.content.strip() != normalize(message.get("content") or "").strip():
         fail("the content came back otherwise", *where)
-    wanted = (message.get("reasoning_content") or "").strip()
-    if (parsed.reasoning_content or "").strip() not in {wanted, ""} or (wanted and not parsed.reasoning_content):
+    if (parsed.reasoning_content or "").strip() != normalize(message.get("reasoning_content") or "").strip():
         fail("the reasoning came back otherwise", *where)
     calls = [call["function"] for call in message.get("tool_calls") or []]
     if [call.name for call in parsed.valid_tool_calls] != [call["name"] for call in calls]:
         fail("the calls came back otherwise", *where)
     if exact_arguments:
         for call, function in zip(parsed.valid_tool_calls, calls, strict=True):
-            if json.dumps(call.arguments) != json.dumps(function["arguments"]):
+            wanted = normalize(json.dumps(function["arguments"], ensure_ascii=False))
+            if json.dumps(call.arguments, ensure_ascii=False) != wanted:
                 fail(f"the arguments came back as {call.arguments}", *where)
     _check_renders_again(renderer, prompt, parsed, [*prompt_ids, *reply], where)
     return parsed

@@ -37,6 +37,8 @@ class Profile:
         content_beside_reasoning_and_calls: an assistant message may have content, reasoning and calls at once.
         names: messages may have a `name`.
         reasoning: the family has reasoning. Messages may carry it in any case.
+        opens_reasoning: the generation prompt opens the reasoning, so that replies have some.
+        thinking_off: the switch that turns reasoning off, and the value that does: replies then have none.
         tools: the family takes tools.
         tools_need_system_or_user_first: with tools, the first message but a system message must be the user's.
         optional_description: a tool may come without a description.
@@ -75,6 +77,8 @@ class Profile:
     content_beside_reasoning_and_calls: bool = True
     names: bool = True
     reasoning: bool = True
+    opens_reasoning: bool = False
+    thinking_off: tuple[str, Any] | None = None
     tools: bool = True
     tools_need_system_or_user_first: bool = False
     optional_description: bool = True

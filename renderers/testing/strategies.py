@@ -22,13 +22,15 @@ from renderers.testing.messages import (
     MESSAGE_BYTES,
     Continuation,
     Conversation,
+    Rollout,
     build_continuation,
     build_conversation,
     build_reply,
+    build_rollout,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
@@ -50,32 +52,44 @@ def _message_bytes(minimum: int, maximum: int) -> SearchStrategy[list[bytes]]:
     return st.lists(_bytes(MESSAGE_BYTES), min_size=minimum, max_size=maximum)
 
 
+@st.composite
+def _built(draw: st.DrawFn, build: Callable[..., T], parts: Sequence[SearchStrategy[Any]]) -> T:
+    """What `build` makes of the parts. Unlike a mapped strategy, a failure shows the result instead of the bytes."""
+    return build(*[draw(part) for part in parts])
+
+
 def decided(build: Callable[[Choices], T], size: int = MESSAGE_BYTES) -> SearchStrategy[T]:
     """Whatever `build` makes of decisions: the way to write further strategies that are as fast as these."""
-    return _bytes(size).map(lambda data: build(Choices(data)))
+    return _built(lambda data: build(Choices(data)), [_bytes(size)])
 
 
 def conversations(profile: Profile, *, minimum: int = 1, maximum: int = 12) -> SearchStrategy[Conversation]:
     """Conversations of `minimum` to `maximum` messages, with tools, switches and a generation prompt or without."""
-    return st.builds(
-        functools.partial(build_conversation, profile), _bytes(FRAME_BYTES), _message_bytes(minimum, maximum)
-    )
+    parts = [_bytes(FRAME_BYTES), _message_bytes(minimum, maximum)]
+    return _built(functools.partial(build_conversation, profile), parts)
 
 
 def continuations(profile: Profile, *, maximum_prior: int = 8, maximum_new: int = 3) -> SearchStrategy[Continuation]:
     """A prompt, the reply to it, and one or more new messages: what a bridge gets."""
-    return st.builds(
-        functools.partial(build_continuation, profile),
+    parts = [
         _bytes(FRAME_BYTES),
         _message_bytes(1, maximum_prior),
         _bytes(MESSAGE_BYTES),
         _message_bytes(1, maximum_new),
-    )
+    ]
+    return _built(functools.partial(build_continuation, profile), parts)
+
+
+def rollouts(profile: Profile, *, maximum: int = 6) -> SearchStrategy[Rollout]:
+    """A question and up to `maximum` replies, each with what the environment answers."""
+    turn = st.tuples(_bytes(MESSAGE_BYTES), _bytes(MESSAGE_BYTES), _message_bytes(0, 2))
+    parts = [_bytes(FRAME_BYTES), st.lists(turn, min_size=1, max_size=maximum)]
+    return _built(functools.partial(build_rollout, profile), parts)
 
 
 def replies(profile: Profile) -> SearchStrategy[tuple[Conversation, dict[str, Any]]]:
     """A short prompt, and a reply as the model would give it: no markers in its texts, arguments as objects."""
-    return _bytes(2 * MESSAGE_BYTES).map(functools.partial(build_reply, profile))
+    return _built(functools.partial(build_reply, profile), [_bytes(2 * MESSAGE_BYTES)])
 
 
 def tools(profile: Profile) -> SearchStrategy[list[dict[str, Any]] | None]:
@@ -107,4 +121,4 @@ def token_sequences(vocabulary_size: int, special_ids: list[int], *, maximum: in
                 ids.append((choices.below(4096) << 8 | choices.below(256)) * (vocabulary_size + 40) >> 20)
         return ids
 
-    return st.binary(max_size=3 * maximum).map(lambda data: build(Choices(data)))
+    return _built(lambda data: build(Choices(data)), [st.binary(max_size=3 * maximum)])

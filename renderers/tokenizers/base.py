@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
@@ -84,8 +83,8 @@ class AdapterBase:
 
     def with_info(self, info: TokenizerInfo) -> Self:
         """The same adapter with other templates or names; everything that was computed is shared."""
-        other = copy.copy(self)
-        other._info = info  # noqa: SLF001 - its own class
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _info=info)
         return other
 
     @property
@@ -126,6 +125,9 @@ class AdapterBase:
     def needs_whole_text(self, text: str) -> bool:  # noqa: ARG002 - part of the protocol
         """Whether only `encode_with_offsets` encodes this text exactly."""
         return not self.splits_at_special_tokens
+
+    def warm_up(self) -> None:
+        """Do now what would be done once in the course of encoding; see the protocol."""
 
     @cached_property
     def _matcher(self) -> SpecialTokenMatcher:

@@ -8,6 +8,7 @@ written; any other is written out, range by range.
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,20 +17,52 @@ from renderers.tokenizers.patterns import UnsupportedPatternError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CharacterSet = frozenset[str]
+CharacterSet = int
+"""One byte a code point, 1 for a member, as one large integer: intersections of sets of a million are instant."""
+
+EMPTY: CharacterSet = 0
 
 _SINGLE_BYTES = {bytes([value]): value for value in range(256)}
+_CODE_POINTS = 0x110000
 
 
 @cache
 def every_character() -> str:
     """Every character that UTF-8 can write, in order."""
-    return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    return "".join(map(chr, (*range(0xD800), *range(0xE000, _CODE_POINTS))))
+
+
+def set_of(characters: str) -> CharacterSet:
+    """The set of some characters, given in order."""
+    codes = memoryview(characters.encode(f"utf-32-{sys.byteorder[0]}e")).cast("I")
+    members = bytearray(_CODE_POINTS)
+    start = 0
+    while start < len(codes):
+        # The end of the run of consecutive characters from here: gallop, then halve.
+        step = 1
+        while start + step < len(codes) and codes[start + step] - codes[start] == step:
+            step *= 2
+        low, high = start + step // 2, min(start + step, len(codes))
+        while low + 1 < high:
+            middle = (low + high) // 2
+            if codes[middle] - codes[start] == middle - start:
+                low = middle
+            else:
+                high = middle
+        members[codes[start] : codes[low] + 1] = b"\x01" * (low - start + 1)
+        start = low + 1
+    return int.from_bytes(members, "little")
+
+
+def ranges_of(characters: CharacterSet) -> list[tuple[int, int]]:
+    """First and last code point of each run of consecutive members."""
+    members = characters.to_bytes(_CODE_POINTS, "little")
+    return [(run.start(), run.end() - 1) for run in re.finditer(b"\x01+", members)]
 
 
 @cache
-def _every_character_set() -> CharacterSet:
-    return frozenset(every_character())
+def _everything() -> CharacterSet:
+    return set_of(every_character())
 
 
 def in_tokenizers(source: str) -> CharacterSet:
@@ -42,13 +75,13 @@ def in_tokenizers(source: str) -> CharacterSet:
         others = remove.decode([every_character()])
     except Exception as error:
         raise UnsupportedPatternError(f"tokenizers cannot compile {source!r}") from error
-    return _every_character_set() - frozenset(others)
+    return _everything() & ~set_of(others)
 
 
 def in_tiktoken(source: str) -> CharacterSet:
     """The characters that a set matches in the engine of `tiktoken`. Raises UnsupportedPatternError."""
     if source.startswith("[^") or source in (r"\S", r"\D", r"\W"):
-        return _every_character_set() - _matched_by_tiktoken(f"[^{source}]")
+        return _everything() & ~_matched_by_tiktoken(f"[^{source}]")
     return _matched_by_tiktoken(source)
 
 
@@ -60,7 +93,7 @@ def _matched_by_tiktoken(source: str) -> CharacterSet:
         encoding = Encoding("probe", pat_str=f"(?:{source})+", mergeable_ranks=_SINGLE_BYTES, special_tokens={})
     except ValueError as error:
         raise UnsupportedPatternError(f"tiktoken cannot compile {source!r}") from error
-    return frozenset(bytes(encoding.encode_ordinary(every_character())).decode())
+    return set_of(bytes(encoding.encode_ordinary(every_character())).decode())
 
 
 def folds_single_characters(texts: Iterable[str]) -> bool:
@@ -77,12 +110,7 @@ def folds_single_characters(texts: Iterable[str]) -> bool:
 
 def write_set(characters: CharacterSet) -> str:
     """A set as a class of explicit ranges, for tiktoken."""
-    ranges: list[list[int]] = []
-    for code in sorted(map(ord, characters)):
-        if ranges and ranges[-1][1] == code - 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
+    ranges = ranges_of(characters)
     if not ranges:
         return r"[^\x{0}-\x{10FFFF}]"
     return "[" + "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in ranges) + "]"
@@ -109,9 +137,11 @@ class SetTable:
     def narrow(self, source: str, universe: str, *, inside: bool) -> str:
         """The characters of a set inside (or outside) another: its writing, known to `read` from then on."""
         one, other = self.read(source), self.read(universe)
-        characters = one & other if inside else one - other
+        characters = one & other if inside else one & ~other
         if characters == one:
             return source
+        if inside and characters == other:
+            return universe
         if _is_class(source) and _is_class(universe):
             writing = f"[{source}&&{universe}]" if inside else f"[{source}&&[^{universe}]]"
         else:

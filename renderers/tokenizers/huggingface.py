@@ -6,6 +6,7 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from renderers.tokenizers.acceleration import Accelerator
 from renderers.tokenizers.base import AdapterBase, TokenizerInfo, canonical_sha256, require_no_surrogates
 from renderers.tokenizers.components import added_tokens_of, component_list, model_settings, prepends_to_text
 from renderers.tokenizers.token_bytes import byte_level_bytes, sentencepiece_bytes
@@ -35,6 +36,7 @@ class TokenizersAdapter(AdapterBase):
         self._normalizer = tokenizer.normalizer
         self._normalizer_steps = component_list(self._normalizer)
         self._pre_tokenizer_steps = component_list(tokenizer.pre_tokenizer)
+        self._accelerator = Accelerator(tokenizer, self._special_tokens.values())
         self._ascii_is_normal = all(step["type"] in _UNICODE_FORMS for step in self._normalizer_steps)
 
     @cached_property
@@ -101,12 +103,16 @@ class TokenizersAdapter(AdapterBase):
     def encode_ordinary(self, text: str) -> list[int]:
         """IDs of `text` as ordinary text."""
         require_no_surrogates(text)
-        return self._checked(text, self._ordinary.encode(text, add_special_tokens=False).ids)
+        fast = self._accelerator.encoder_for(len(text))
+        ids = None if fast is None else fast.encode(self._normalize(text))
+        if ids is None:
+            ids = self._checked(text, self._ordinary.encode(text, add_special_tokens=False).ids)
+        return ids
 
     def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode_ordinary` of each text."""
-        if len(texts) == 1:
-            return [self.encode_ordinary(texts[0])]
+        if len(texts) == 1 or self._accelerator.encoder_for(sum(map(len, texts))) is not None:
+            return [self.encode_ordinary(text) for text in texts]
         for text in texts:
             require_no_surrogates(text)
         encodings = self._ordinary.encode_batch_fast(list(texts), add_special_tokens=False)
@@ -179,9 +185,12 @@ class TokenizersAdapter(AdapterBase):
 
     def normalize(self, text: str) -> str:
         """`text` as the tokenizer's normalizer leaves it; the same object where nothing changes."""
+        require_no_surrogates(text)
+        return self._normalize(text)
+
+    def _normalize(self, text: str) -> str:
         if not self._normalizer_steps or (self._ascii_is_normal and text.isascii()):
             return text
-        require_no_surrogates(text)
         normalized: str = self._normalizer.normalize_str(text)
         return text if normalized == text else normalized
 
@@ -243,8 +252,12 @@ class TokenizersAdapter(AdapterBase):
 
     @property
     def encoder(self) -> str:
-        """Which library encodes."""
-        return "tokenizers"
+        """Which library encodes; see the protocol."""
+        return "tiktoken" if self._accelerator.verdict.proved else "tokenizers"
+
+    def warm_up(self) -> None:
+        """Set tiktoken up now; see the protocol."""
+        self._accelerator.warm_up()
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (self._source, self._info))

@@ -98,7 +98,9 @@ class _Parser:
                     raise UnsupportedPatternError("a group does not end")
                 return Group(meaning, branches)
         source = self.character()
-        return Character(f"(?i:{source})" if fold else source)
+        # Folding what has no case would only make the pattern longer.
+        has_case = source.startswith(("[", "\\")) or source.lower() != source.upper()
+        return Character(f"(?i:{source})" if fold and has_case else source)
 
     def character(self) -> str:
         start = self.position
@@ -173,12 +175,11 @@ def folded_texts(branches: tuple[Branch, ...]) -> Iterator[str]:
     Some engines fold one character to several (`ß` to `ss`), which no item of one character shows.
     """
     for branch in branches:
-        letters = [item.source[4:-1] if isinstance(item, Character) else "" for item in branch]
-        folded = [isinstance(item, Character) and item.source.startswith("(?i:") for item in branch]
         for start in range(len(branch)):
             for end in range(start + 2, len(branch) + 1):
-                if all(folded[start:end]):
-                    yield "".join(letters[start:end])
+                part = branch[start:end]
+                if all(isinstance(item, Character) for item in part) and any("(?i:" in _write_item(i) for i in part):
+                    yield "".join(_write_item(item).removeprefix("(?i:").removesuffix(")") for item in part)
         for item in branch:
             inner = item.item if isinstance(item, Repeat) else item
             if isinstance(inner, Group):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from renderers.tokenizers.character_sets import SetTable, every_character, folds_single_characters
+from renderers.tokenizers.character_sets import EMPTY, SetTable, folds_single_characters
 from renderers.tokenizers.patterns import (
     Branch,
     Character,
@@ -19,7 +19,6 @@ from renderers.tokenizers.patterns import (
     Repeat,
     UnsupportedPatternError,
     branch_least_length,
-    characters_of,
     folded_texts,
     least_length,
     map_characters,
@@ -111,10 +110,14 @@ class _Composer:
         return (*inside, *self.compose(later, rest))
 
     def _last(self, step: Alternatives, universe: str) -> Alternatives:
-        branches = tuple(branch for branch in self._narrowed(step, universe) if self._possible(branch))
+        branches = tuple(
+            tuple(item for item in branch if self._possible_item(item) or not isinstance(item, Repeat))
+            for branch in self._narrowed(step, universe)
+            if self._possible(branch)
+        )
         if not self._keeps_unmatched:
             return branches
-        unmatched = self._table.read(universe) - self._always_matched(branches)
+        unmatched = self._table.read(universe) & ~self._always_matched(branches)
         if not unmatched:
             return branches
         # tokenizers keeps what no alternative matches as a piece, tiktoken would drop it.
@@ -124,31 +127,37 @@ class _Composer:
     def _narrowed(self, step: Alternatives, universe: str) -> Alternatives:
         if universe == _ANY:
             return step
-        return map_characters(
-            step, lambda item: Character(self._table.narrow(item.source, universe, inside=True))
-        )
+        return map_characters(step, lambda item: Character(self._table.narrow(item.source, universe, inside=True)))
 
     def _possible(self, branch: Branch) -> bool:
-        """Whether an alternative can match anything: none of the sets that it needs is empty."""
-        return all(self._possible_item(item) for item in branch)
+        """Whether an alternative can match anything: no set that it needs is empty."""
+        return all(self._possible_item(item) for item in branch if least_length(item) > 0)
 
     def _possible_item(self, item: Item) -> bool:
+        """Whether an item can match any character."""
         if isinstance(item, Character):
             return bool(self._table.read(item.source))
         if isinstance(item, Repeat):
-            return item.least == 0 or self._possible_item(item.item)
+            return self._possible_item(item.item)
         return item.is_lookahead or any(self._possible(branch) for branch in item.branches)
 
     def _always_matched(self, branches: Alternatives) -> CharacterSet:
         """Characters at which some alternative matches whatever stands around them."""
-        found: CharacterSet = frozenset()
+        found = EMPTY
         for branch in branches:
-            if any(isinstance(item, Group) or (isinstance(item, Repeat) and item.possessive) for item in branch):
+            if any(_takes_without_return(item) for item in branch):
                 continue
-            needed = [item for item in branch if least_length(item) > 0]
-            if len(needed) == 1 and least_length(needed[0]) == 1:
-                found |= frozenset().union(*(self._table.read(item.source) for item in characters_of(((needed[0],),))))
+            needed = [item.item if isinstance(item, Repeat) else item for item in branch if least_length(item) > 0]
+            if branch_least_length(branch) == 1 and isinstance(needed[0], Character):
+                found |= self._table.read(needed[0].source)
         return found
+
+
+def _takes_without_return(item: Item) -> bool:
+    """Whether an item looks ahead or is possessive, so that it can stop a match that its neighbours allow."""
+    if isinstance(item, Group):
+        return item.is_lookahead or any(_takes_without_return(inner) for branch in item.branches for inner in branch)
+    return isinstance(item, Repeat) and (item.possessive or _takes_without_return(item.item))
 
 
 def _run_of_one_set(step: Alternatives) -> Repeat:

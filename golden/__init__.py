@@ -1,0 +1,1 @@
+"""Recorded conversations with their official tokens, and the recorder that makes them."""

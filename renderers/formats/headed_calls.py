@@ -1,0 +1,114 @@
+"""Calls that are a head, a marker, and the arguments as JSON, as Kimi writes them.
+
+    <|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Ulm"}<|tool_call_end|>
+
+What the head says (a name, an ID that holds one) is the family's to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from renderers.formats.json_text import CallFaultError, read_json
+from renderers.parsed import CallStatus
+from renderers.parsing.markers import MarkerTable
+from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
+
+
+class CallHead(NamedTuple):
+    """What a call's head says. The name is empty where it could not be read."""
+
+    name: str
+    call_id: str | None = None
+
+
+#: Reads the text before the separator.
+ReadHead: TypeAlias = Callable[[str], CallHead]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadedJsonCalls:
+    """Calls of the form `open` head `separator` JSON `close`, perhaps in a section.
+
+    The arguments' text is all that stands after the separator, as sampled. Name and arguments are streamed as they
+    arrive.
+    """
+
+    open: str
+    separator: str
+    close: str
+    read_head: ReadHead
+    section_open: str | None = None
+    section_close: str | None = None
+
+    @property
+    def frame(self) -> Frame:
+        """One block is one call."""
+        return Frame(self.open, self.close, self.section_open, self.section_close, inner=(self.separator,))
+
+    def bind(self, markers: MarkerTable) -> _BoundHeadedCalls:
+        """Look the separator up."""
+        return _BoundHeadedCalls(self, markers, markers.code(self.separator))
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundHeadedCalls:
+    calls: HeadedJsonCalls
+    markers: MarkerTable
+    separator: str
+
+    def reader(self, tools: Tools | None) -> BlockFactory:  # noqa: ARG002 - JSON has types
+        """A reader for each call."""
+        return lambda: _HeadedCallReader(self)
+
+    def read(self, body: str, *, complete: bool) -> ReadCall:
+        """The call that a body holds, with its faults."""
+        text, separator, rest = body.partition(self.separator)
+        head = self.calls.read_head(text) if separator or complete else CallHead("")
+        # The model may sample the separator again, inside a string: it is part of the arguments' text.
+        arguments_text = self.markers.text(rest)
+        try:
+            if not complete:
+                raise CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
+            if not head.name:
+                raise CallFaultError(CallStatus.MISSING_NAME, f"the call's head {text!r} names no tool")
+            if not separator:
+                raise CallFaultError(CallStatus.MALFORMED, f"the call has no {self.calls.separator}")
+            arguments = read_json(arguments_text)
+            if not isinstance(arguments, dict):
+                found = type(arguments).__name__
+                raise CallFaultError(
+                    CallStatus.INVALID_ARGUMENTS, f"the call has arguments of type {found}, not an object"
+                )
+        except CallFaultError as fault:
+            shown = arguments_text if head.name else ""  # without a name nothing was streamed
+            return ReadCall(head.name, None, shown, fault.status, str(fault), head.call_id)
+        return ReadCall(head.name, arguments, arguments_text, call_id=head.call_id)
+
+
+class _HeadedCallReader:
+    """Reads one call, and streams it once its head is whole."""
+
+    def __init__(self, bound: _BoundHeadedCalls) -> None:
+        self._bound = bound
+        self._head: list[str] = []
+        self._streams: bool | None = None  # None while the head is open
+
+    def progress(self, text: str) -> Sequence[CallProgress]:
+        """The name when the separator comes, then the arguments as they come."""
+        if self._streams is None:
+            before, separator, text = text.partition(self._bound.separator)
+            self._head.append(before)
+            if not separator:
+                return ()
+            head = self._bound.calls.read_head("".join(self._head))
+            self._streams = bool(head.name)
+            if head.name:
+                return (CallProgress(head.name, self._bound.markers.text(text), head.call_id),)
+        return (CallProgress(None, self._bound.markers.text(text)),) if self._streams and text else ()
+
+    def read(self, body: str, *, complete: bool) -> list[ReadCall]:
+        """The call."""
+        return [self._bound.read(body, complete=complete)]

@@ -1,0 +1,262 @@
+"""Filters and functions of the tracing environment: those that the rewriting inserts, and jinja2's own, kept traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from jinja2 import filters as jinja_filters
+from jinja2 import pass_context, pass_environment, pass_eval_context
+from jinja2.nodes import EvalContext
+from jinja2.runtime import Context, Undefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
+from markupsafe import Markup
+
+from renderers.template import rewriting
+from renderers.template.environment import ENVIRONMENT_OPTIONS, configure, to_json
+from renderers.template.sources import Dump, Generated, Kept, Printed, common_source, flatten, mentions
+from renderers.template.strings import TracedMarkup, TracedString, derived, safe, traced
+
+#: The variable under which a render's registry stands. No template can spell it.
+REGISTRY = "registry of sources"
+
+
+class Registry:
+    """What one render knows by identity: its messages, and the dicts and lists in its inputs."""
+
+    def __init__(self) -> None:
+        self.messages: dict[int, int] = {}
+        self.containers: dict[int, tuple[int, str]] = {}
+
+
+class TracingEnvironment(ImmutableSandboxedEnvironment):
+    """The environment of chat templates, with filters that keep sources. One is made for each template."""
+
+    def __init__(self) -> None:
+        super().__init__(**ENVIRONMENT_OPTIONS)
+        configure(self)
+        self.filters.update(_FILTERS)
+        self._literals = 0
+
+    def keep_literal(self, text: str) -> str:
+        """Hold a text constant of the template as a traced string, and give the name of the attribute."""
+        self._literals += 1
+        name = f"literal_{self._literals}"
+        setattr(self, name, traced(text, None))
+        return name
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:  # type: ignore[override]
+        """Join what was printed: a macro's text, a block's, or the whole."""
+        pieces = tuple(parts)
+        if len(pieces) == 1:
+            return pieces[0]
+        return traced("".join(pieces), pieces)
+
+    def wrap_generation(self, text: str) -> str:
+        """Mark the text of a `{% generation %}` block."""
+        return traced(text, Generated(text))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """`str.format` in the sandbox, with sources."""
+        plain = super().wrap_str_format(value)
+        pattern = getattr(value, "__self__", None)
+        if plain is None or not isinstance(pattern, TracedString):
+            return plain
+
+        def wrapper(*args: Any, **kwargs: Any) -> str:
+            if value.__name__ == "format_map":
+                return derived(str.__str__(plain(*args, **kwargs)), pattern, *args[0].values())
+            return _TracedFormatter(self).run(pattern, args, kwargs)
+
+        return wrapper
+
+
+class _TracedFormatter(SandboxedFormatter):
+    """Notes the text of each field, so that the result can be put together again with its sources."""
+
+    def run(self, pattern: TracedString, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        self._fields: list[str] = []
+        text = self.vformat(pattern, args, kwargs)
+        parts: list[str] = []
+        fields = iter(self._fields)
+        position = 0
+        for literal, field, _, _ in self.parse(str.__str__(pattern)):
+            if literal:
+                position = pattern.find(literal[0], position)
+                parts.append(pattern[position : position + len(literal)])
+                position += len(literal)
+            if field is not None:
+                parts.append(next(fields, ""))
+                position = pattern.find("}", position) + 1
+        if "".join(parts) == text:
+            return traced(text, tuple(parts))
+        return derived(text, pattern, *self._fields)
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        text = str(value) if not format_spec else derived(super().format_field(value, format_spec), str(value))
+        self._fields.append(text)
+        return text
+
+
+# Inserted by the rewriting -------------------------------------------------------------------------------------------
+
+
+@pass_context
+def _print(context: Context, value: Any, line: int, message: int) -> str:
+    text = value if type(value) is TracedString else _as_text(context, value)
+    return traced(text, Printed(text, line, message))
+
+
+def _join(values: Iterable[Any]) -> str:
+    parts = tuple(map(str, values))
+    return traced("".join(parts), parts)
+
+
+@pass_context
+def _enter(context: Context, items: tuple[Any, ...], current: int, lists: tuple[Any, ...]) -> int:
+    """The index of the message that a loop is at, or what it was outside the loop."""
+    messages = _registry(context).messages
+    for item in items:
+        index = messages.get(id(item))
+        if index is not None:
+            return index
+    if lists and type(items[0]) is int:
+        for indexed in lists:
+            if type(indexed) is list and -len(indexed) <= items[0] < len(indexed):
+                index = messages.get(id(indexed[items[0]]))
+                if index is not None:
+                    return index
+    return current
+
+
+def _keep(value: Any, message: int) -> Any:
+    if message < 0 or not isinstance(value, TracedString) or not mentions(value, message):
+        return value
+    return traced(value, Kept(value, message))
+
+
+def _registry(context: Context) -> Registry:
+    registry: Registry = context.parent[REGISTRY]
+    return registry
+
+
+def _as_text(context: Context, value: Any) -> str:
+    """The text of any value that is printed."""
+    text = str(value)
+    if type(value) is TracedMarkup or isinstance(value, Undefined):
+        return text
+    if isinstance(value, str):
+        return value
+    return _dumped(context, str.__str__(text) if type(text) is not TracedString else text, value)
+
+
+def _dumped(context: Context, text: str, value: Any) -> str:
+    """Text made from a value that may be, or hold, the caller's."""
+    if type(text) is TracedString:
+        return text
+    place = _registry(context).containers.get(id(value))
+    if place is not None:
+        return traced(text, Dump(*place))
+    source = common_source(_strings_in(value))
+    return text if source is None else traced(text, source)
+
+
+def _strings_in(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _strings_in(key)
+            yield from _strings_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings_in(item)
+
+
+# jinja2's and transformers' own ----------------------------------------------------------------------------------------
+
+
+@pass_context
+def _tojson(context: Context, value: Any, *args: Any, **kwargs: Any) -> str:
+    text = to_json(value, *args, **kwargs)
+    if type(value) is not TracedString:
+        return _dumped(context, text, value)
+    if str.__eq__(text[1:-1], value):
+        quote = derived('"', value)
+        return traced(text, (quote, value, quote))
+    return derived(text, value)
+
+
+@pass_context
+def _string(context: Context, value: Any) -> str:
+    return value if isinstance(value, str) else _as_text(context, value)
+
+
+@pass_eval_context
+def _joined(eval_context: EvalContext, value: Iterable[Any], d: str = "", attribute: str | int | None = None) -> str:
+    # A traced separator keeps the sources of what it joins; the filter's default is a plain one.
+    separator = traced(d, None) if type(d) is str else d
+    return jinja_filters.sync_do_join(eval_context, value, separator, attribute)
+
+
+def _title(value: Any) -> str:
+    text = jinja_filters.do_title(value)
+    return _same_places(text, value)
+
+
+def _same_places(text: str, value: Any) -> str:
+    """Text that differs from the value only in the case of its letters."""
+    if not isinstance(value, TracedString):
+        return text
+    lowered = value.lower()
+    return traced(text, flatten(lowered)) if len(text) == len(value) == len(lowered) else derived(text, value)
+
+
+def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+    text = jinja_filters.do_indent(s, width, first, blank)
+    if not isinstance(s, TracedString):
+        return text
+    margin = width if isinstance(width, TracedString) else traced(width if isinstance(width, str) else " " * width, None)
+    newline = traced("\n", None)
+    lines = (s + newline).splitlines()
+    if blank:
+        result = (newline + margin).join(lines)
+    else:
+        result = lines.pop(0)
+        if lines:
+            result += newline + newline.join(margin + line if line else line for line in lines)
+    if first:
+        result = margin + result
+    return result if str.__eq__(result, text) else derived(text, s)
+
+
+def _lossy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter of jinja2 that makes text from text: its result counts as derived from the value."""
+
+    @pass_environment
+    def wrapper(environment: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        extra = (environment,) if getattr(function, "jinja_pass_arg", None) is not None else ()
+        result = function(*extra, value, *args, **kwargs)
+        if isinstance(result, str) and not isinstance(result, TracedString | Markup) and isinstance(value, TracedString):
+            return derived(result, value)
+        return result
+
+    return wrapper
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    rewriting.PRINT: _print,
+    rewriting.JOIN: _join,
+    rewriting.ENTER: _enter,
+    rewriting.KEEP: _keep,
+    "tojson": _tojson,
+    "string": _string,
+    "join": _joined,
+    "title": _title,
+    "indent": _indent,
+    "safe": safe,
+    "wordwrap": _lossy(jinja_filters.do_wordwrap),
+    "striptags": _lossy(jinja_filters.do_striptags),
+    "urlencode": _lossy(jinja_filters.do_urlencode),
+}

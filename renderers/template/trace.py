@@ -1,0 +1,237 @@
+"""Chat templates, compiled: plain, or traced so that every character says where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from jinja2 import Template, nodes
+
+from renderers.template.environment import clock, make_environment, template_errors
+from renderers.template.filters import REGISTRY, Registry, TracingEnvironment
+from renderers.template.inputs import plain_data, prepare_messages, prepare_tools
+from renderers.template.rewriting import MESSAGE, Rewriter
+from renderers.template.sources import NO_MESSAGE, flatten
+from renderers.template.strings import TracedString, field_text, traced
+
+_ENVIRONMENT = make_environment()
+
+# The names of OpenAI's message format. They are looked up for every message and hardly ever printed; without a source
+# they are found faster.
+_PLAIN_KEYS = frozenset(
+    {"role", "content", "reasoning_content", "thinking", "reasoning", "tool_calls", "tool_call_id", "name", "id", "type"}
+    | {"function", "arguments", "text"}
+)
+
+
+class SourceSpan(NamedTuple):
+    """Some characters of a rendered text, all of one source.
+
+    Attributes:
+        start: the first character.
+        end: the character after the last.
+        line: the template line that printed them.
+        message_index: the message that they belong to, or -1 outside any.
+        field: the path of the caller's field that they come from (`content`, `tool_calls[0].function.arguments`,
+            `tools[0].function.name`), or None for the template's own text.
+        derived: an operation lost the exact source: the characters are not those of the field, or no field is known.
+    """
+
+    start: int
+    end: int
+    line: int
+    message_index: int
+    field: str | None
+    derived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TracedText:
+    """A rendered text and its sources.
+
+    Attributes:
+        text: the text.
+        spans: every character in exactly one span, in order; neighbours differ.
+        generation_ranges: (start, end) of what stands in `{% generation %}` blocks.
+    """
+
+    text: str
+    spans: tuple[SourceSpan, ...]
+    generation_ranges: tuple[tuple[int, int], ...] = ()
+
+
+class PlainTemplate:
+    """A chat template as transformers renders it.
+
+    Raises:
+        TemplateError: it cannot be compiled.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        with template_errors():
+            self._template = _ENVIRONMENT.from_string(source)
+
+    def render(
+        self,
+        messages: Sequence[Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool = False,
+        variables: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        null_content: bool = False,
+    ) -> str:
+        """The text of a conversation; see `TracedTemplate.render`."""
+        values = {
+            "documents": None,
+            "strftime_now": clock(now),
+            **plain_data(variables or {}),
+            "messages": prepare_messages(messages, null_content=null_content),
+            "tools": prepare_tools(tools),
+            "add_generation_prompt": add_generation_prompt,
+        }
+        with template_errors():
+            return self._template.render(values)
+
+
+class TracedTemplate:
+    """A chat template that says of every character which line printed it and what it comes from.
+
+    The text is the plain render's, and so are the errors.
+
+    Raises:
+        TemplateError: it cannot be compiled.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        environment = TracingEnvironment()
+        with template_errors():
+            tree = environment.parse(source)
+            Rewriter(environment.keep_literal).visit(tree)
+            self._template = _compiled(environment, tree)
+
+    def render(
+        self,
+        messages: Sequence[Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool = False,
+        variables: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        null_content: bool = False,
+    ) -> TracedText:
+        """The text of a conversation and its sources. Nothing that is passed in is changed.
+
+        Args:
+            messages: dicts (or dataclasses, or pydantic models) of the shape that the template takes.
+            tools: JSON schemas, or None.
+            add_generation_prompt: the variable of that name.
+            variables: further variables, such as special tokens and the template's switches.
+            now: the date that `strftime_now` prints; without it, a template that asks for the date is an error.
+            null_content: give None for null and missing content, instead of leaving the field out.
+
+        Raises:
+            TemplateError: the template raised; the error holds its own words.
+            MessageError: a message is no dict.
+            ToolsError: a tool is no dict.
+        """
+        labels = _Labels()
+        values: dict[str, Any] = {"documents": None, "strftime_now": _traced_clock(now)}
+        for name, value in (variables or {}).items():
+            values[name] = labels.variable(name, plain_data(value))
+        values["messages"] = prepare_messages(messages, null_content=null_content, label=labels.message)
+        for index, message in enumerate(values["messages"]):
+            labels.registry.messages[id(message)] = index
+        values["tools"] = labels.variable("tools", prepare_tools(tools))
+        values["add_generation_prompt"] = add_generation_prompt
+        values[MESSAGE] = NO_MESSAGE
+        values[REGISTRY] = labels.registry
+        with template_errors():
+            text = self._template.render(values)
+        return _spans_of(text)
+
+
+def _compiled(environment: TracingEnvironment, tree: nodes.Template) -> Template:
+    code = environment.compile(tree)
+    return environment.template_class.from_code(environment, code, environment.make_globals(None))
+
+
+def _traced_clock(now: datetime | None) -> Any:
+    plain = clock(now)
+
+    def strftime_now(format: str) -> str:  # noqa: A002 - the name that templates may use
+        return traced(plain(format), None)
+
+    return strftime_now
+
+
+class _Labels:
+    """Gives the inputs of one render their sources."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+
+    def message(self, index: int, fields: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key if key in _PLAIN_KEYS else self._value(key, index, key): self._value(value, index, str(key))
+            for key, value in fields.items()
+        }
+
+    def variable(self, name: str, value: Any) -> Any:
+        """A variable: text is a setting and counts as the template's own; dicts and lists are the caller's data.
+
+        `tools_ts_str` and its like are data as well: tools in another form.
+        """
+        if type(value) is str and not name.startswith(("tools", "documents")):
+            return traced(value, None)
+        return self._value(value, NO_MESSAGE, name)
+
+    def _value(self, value: Any, message: int, path: str) -> Any:
+        kind = type(value)
+        if kind is str:
+            return field_text(value, message, path)
+        if kind is dict:
+            keep_keys = message >= 0
+            labelled: Any = {
+                key if keep_keys and key in _PLAIN_KEYS else self._value(key, message, path): self._value(
+                    item, message, f"{path}.{key}"
+                )
+                for key, item in value.items()
+            }
+        elif kind is list or kind is tuple:
+            labelled = kind([self._value(item, message, f"{path}[{index}]") for index, item in enumerate(value)])
+        else:
+            return value
+        self.registry.containers[id(labelled)] = (message, path)
+        return labelled
+
+
+def _spans_of(text: str) -> TracedText:
+    """Merge the runs into spans."""
+    if not isinstance(text, TracedString):
+        return TracedText(str.__str__(text), ())
+    spans: list[SourceSpan] = []
+    ranges: list[tuple[int, int]] = []
+    start = begin = 0
+    key: Any = None
+    block: object | None = None
+    for run in flatten(text).runs:
+        this = (run[1], run[2], run[3], run[5])
+        if this != key:
+            if key is not None:
+                spans.append(SourceSpan(start, begin, *key))
+            start, key = begin, this
+        if run[6] is not None:
+            if run[6] is block and ranges[-1][1] == begin:
+                ranges[-1] = (ranges[-1][0], run[0])
+            else:
+                ranges.append((begin, run[0]))
+        block = run[6]
+        begin = run[0]
+    if key is not None:
+        spans.append(SourceSpan(start, begin, *key))
+    return TracedText(str.__str__(text), tuple(spans), tuple(ranges))

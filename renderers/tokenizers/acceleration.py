@@ -1,0 +1,171 @@
+"""Encoding with tiktoken in the place of `tokenizers`, where that is proved to give the same IDs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from functools import cache, cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from renderers.tokenizers.components import component_list
+from renderers.tokenizers.equivalence import Verdict, judge, ranks_of
+from renderers.tokenizers.verdicts import load_verdict, store_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tiktoken import Encoding
+    from tokenizers import Tokenizer
+
+# Changes when the proof does, so that verdicts of an older one are not used.
+_PROOF_REVISION = 1
+
+# Setting tiktoken up costs half a second (a proof, once a machine, some more), and `tokenizers` encodes a million
+# characters in that time: a process that renders a few conversations is better off without.
+WARM_UP_CHARACTERS = 200_000
+
+_SPACE_ENDS = re.compile(r"\S")
+_MARKS = (
+    r"!-/:-@\[-`{-~\u00a1-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u2010-\u2027\u2030-\u205e"
+    r"\u3001-\u3004\u3008-\u3020\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+)
+_MARK = re.compile(f"[{_MARKS}]")
+_MARKS_END = re.compile(f"[^{_MARKS}]")
+_WORD_ENDS = re.compile(rf"[\s{_MARKS}]")
+
+
+def has_long_run(text: str, limit: int) -> bool:
+    """Whether the text may hold a run of one kind of character (spaces, marks, letters and others) that long.
+
+    One character in half the limit is looked at: a run of the limit covers one of these blocks entirely. Shorter runs
+    may be reported, longer ones are never missed.
+    """
+    if len(text) < limit:
+        return False
+    block = limit // 2
+    for start in range(0, len(text) - block + 1, block):
+        first = text[start]
+        ends = _SPACE_ENDS if first.isspace() else _MARKS_END if _MARK.match(first) else _WORD_ENDS
+        if ends.search(text, start, start + block) is None:
+            return True
+    return False
+
+
+@cache
+def longest_run() -> int:
+    """The longest run of one kind of character for which tiktoken is asked.
+
+    Until 0.12 its merging took quadratic time in the length of a piece. Later releases merge long pieces faster than
+    `tokenizers`, but their regex engine gives up (in a panic) on some 900,000 spaces.
+    """
+    return 50_000 if _release("tiktoken") >= (0, 13) else 1_000
+
+
+def _release(package: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version(package))[:2])
+
+
+class FastEncoder:
+    """tiktoken with the ranks and the pattern of one tokenizer."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+
+    def encode(self, text: str) -> list[int] | None:
+        """IDs of normalised text without lone surrogates; None where tiktoken is not the one to ask."""
+        if has_long_run(text, longest_run()):
+            return None
+        try:
+            return self._encoding.encode_ordinary(text)
+        except BaseException as error:
+            # The regex engine can give up on a text in a panic, which is no Exception.
+            if type(error).__name__ != "PanicException":
+                raise
+            return None
+
+
+# One for each tokenizer in a process, however many adapters it has: each holds some 50 MB.
+_encoders: WeakValueDictionary[str, FastEncoder] = WeakValueDictionary()
+_encoders_lock = threading.Lock()
+
+
+class Accelerator:
+    """Decides whether tiktoken encodes for a tokenizer, and sets it up when there is enough to encode."""
+
+    def __init__(self, tokenizer: Tokenizer, special_token_ids: Collection[int]) -> None:
+        self._tokenizer = tokenizer
+        self._special_token_ids = special_token_ids
+        self._lock = threading.Lock()
+        self._settled = False
+        self._encoder: FastEncoder | None = None
+        self._characters = 0
+
+    def encoder_for(self, characters: int) -> FastEncoder | None:
+        """The encoder for a text of this length, or None where `tokenizers` is to encode it."""
+        if self._settled:
+            return self._encoder
+        self._characters += characters
+        if self._characters < WARM_UP_CHARACTERS:
+            return None
+        # While one thread sets tiktoken up, the others go on with `tokenizers`.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self._lock.release()
+        return self._encoder
+
+    def warm_up(self) -> None:
+        """Set tiktoken up now, if it can be."""
+        with self._lock:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._settled:
+            return
+        if self.verdict.proved:
+            with _encoders_lock:
+                encoder = _encoders.get(self.key)
+                if encoder is None:
+                    encoder = _encoders[self.key] = self._build()
+            self._encoder = encoder
+        self._settled = True
+
+    def _build(self) -> FastEncoder:
+        from tiktoken import Encoding  # noqa: PLC0415 - `import renderers` stays light
+
+        ranks = ranks_of(self._tokenizer, self.verdict.left_out)
+        return FastEncoder(
+            Encoding(
+                f"renderers-{self.key[:12]}",
+                pat_str=self.verdict.pattern,
+                mergeable_ranks=ranks,
+                special_tokens={},
+            )
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 of all that the verdict depends on: the model, the splitting, the special tokens, the libraries."""
+        digest = hashlib.sha256(self._tokenizer.model.__getstate__())
+        context = (
+            component_list(self._tokenizer.pre_tokenizer),
+            sorted(self._special_token_ids),
+            version("tokenizers"),
+            version("tiktoken"),
+            _PROOF_REVISION,
+        )
+        digest.update(repr(context).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether tiktoken gives the same IDs: from disk, or proved now in some seconds."""
+        verdict = load_verdict(self.key)
+        if verdict is None:
+            verdict = judge(self._tokenizer, self._special_token_ids)
+            store_verdict(self.key, verdict)
+        return verdict
