@@ -1,4 +1,11 @@
 """One module a model family. Each knows the framework, and nothing of the others."""
 
 #: Where the registry looks, lazily: module and class of each family.
-FAMILIES = ("families.qwen3:Qwen3Renderer", "families.kimi:KimiK2Renderer", "families.kimi:KimiK25Renderer")
+FAMILIES = (
+    "families.qwen3:Qwen3Renderer",
+    "families.kimi:KimiK2Renderer",
+    "families.kimi:KimiK25Renderer",
+    "families.glm:GLM45Renderer",
+    "families.glm:GLM5Renderer",
+    "families.deepseek_v3:DeepSeekV3Renderer",
+)

@@ -135,8 +135,8 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
             case "user":
                 return replace(state, after_results=False, after_user=True)
             case "assistant":
-                printed = message.tool_calls and (message.text is None or self.config.revision != "v3")
-                return State(state.calls_begun or bool(printed), state.results_begun)
+                begun = bool(message.tool_calls) and not self._is_v31 and self._takes_calls(message)
+                return State(state.calls_begun or begun, state.results_begun)
             case "tool":
                 return replace(state, results_begun=True, after_results=True, after_user=False)
         return state
@@ -159,20 +159,21 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, reasoning is what stands before `</think>` in the content of an answer."""
         content, reasoning = message.text or "", message.reasoning_text
-        if reasoning is None and message.tool_calls is None and self._without_reasoning(content) != content:
-            rest = self._without_reasoning(content)
-            reasoning = content[: -len(rest) or None].removesuffix(THINK_END).removeprefix(THINK).strip("\n")
-            content = rest.removeprefix("\n\n")
-        return reasoning, content
+        printed = self._without_reasoning(content)
+        if reasoning is not None or message.tool_calls is not None or printed == content:
+            return reasoning, content
+        before = content.removesuffix(printed).removesuffix(THINK_END)
+        return before.removeprefix(THINK).strip("\n"), printed.removeprefix("\n\n")
 
     def _without_reasoning(self, content: str) -> str:
-        """The content of an answer as the template prints it: R1 goes by the last `</think>`, V3.1 by the first."""
+        """What the template prints of an answer: R1 what follows the last `</think>`, V3.1 what follows the first."""
         match self.config.revision:
+            case "v3":
+                return content
             case "r1":
                 return content.split(THINK_END)[-1]
             case "v3.1":
                 return content.split(THINK_END, 1)[-1]
-        return content
 
     def write_preamble(self, out: Writer, conversation: Conversation) -> None:
         """The text of all system messages; tools are printed nowhere."""
@@ -213,3 +214,103 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
                 out.scaffold(OUTPUT_END)
             case _:
                 self.drop(out, turn)
+
+    def _takes_calls(self, message: Message) -> bool:
+        """Whether the template takes an assistant message for calls: V3 if its content is null, the others if it has
+        a list of them, be it empty. Otherwise it prints an answer."""
+        return message.text is None if self.config.revision == "v3" else message.tool_calls is not None
+
+    def _write_reply(self, out: Writer, turn: Turn) -> None:
+        if turn.keeps_reasoning and self.is_reasoning(turn.reasoning or ""):
+            self._write_as_sampled(out, turn)
+        elif self._takes_calls(turn.message) and not turn.is_open:
+            self._write_calls(out, turn)
+        else:
+            self._write_answer(out, turn)
+
+    def _write_as_sampled(self, out: Writer, turn: Turn) -> None:
+        """A turn whose reasoning a policy keeps, as no template writes it."""
+        line = "" if self._is_v31 else "\n"
+        out.scaffold(self._header(turn.state))
+        out.reply()
+        out.scaffold(THINK + line)
+        out.body(turn.reasoning or "")
+        out.scaffold(line + THINK_END + 2 * line)
+        out.body(turn.content)
+        calls = turn.message.tool_calls or []
+        for position, call in enumerate(calls):
+            out.scaffold(line if position else CALLS_BEGIN)
+            self._write_call(out, call)
+        out.scaffold(CALLS_END + END if calls else END)
+
+    def _write_calls(self, out: Writer, turn: Turn) -> None:
+        """V3.1 opens a section in each turn, V3 and R1 one in the whole conversation; V3 closes it after each call but
+        the first."""
+        content, calls, state = turn.message.text or "", turn.message.tool_calls or [], turn.state
+        opens = bool(calls) and not state.calls_begun
+        if self._is_v31:
+            out.scaffold(ASSISTANT + THINK_END if state.after_user else "")
+        elif opens:
+            out.scaffold(ASSISTANT)
+        out.reply()
+        if opens:
+            out.body(content)
+            out.scaffold(CALLS_BEGIN)
+        elif content:
+            detail = "the template prints no text beside an empty list of calls, or beside later calls of R1"
+            out.damage("dropped_content", turn.index, detail)
+        for position, call in enumerate(calls):
+            first = opens and position == 0
+            out.scaffold("" if first or self._is_v31 else "\n")
+            self._write_call(out, call)
+            if self.config.revision == "v3" and not first:
+                out.scaffold(CALLS_END + END)
+        if self.config.revision != "v3":
+            out.scaffold(CALLS_END + END)
+
+    def _write_call(self, out: Writer, call: ToolCall) -> None:
+        out.scaffold(CALL_BEGIN)
+        if not self._is_v31:
+            out.body(call.type or "function")
+            out.scaffold(SEPARATOR)
+        out.body(call.function.name)
+        out.scaffold(SEPARATOR if self._is_v31 else FENCE)
+        out.body(call.function.arguments_text)
+        out.scaffold(CALL_END if self._is_v31 else FENCE_END + CALL_END)
+
+    def _write_answer(self, out: Writer, turn: Turn) -> None:
+        content, state = _text(turn.message, turn.index), turn.state
+        if turn.message.tool_calls:
+            detail = "the template prints calls beside null content alone; send None instead of text"
+            out.damage("dropped_tool_calls", turn.index, detail)
+        out.scaffold(self._header(state))
+        if self._is_v31 and state.after_user:
+            out.scaffold(THINK if turn.message.prefix and self.config.thinking else THINK_END)
+        out.reply()
+        out.body(content if state.after_results else self._without_reasoning(content))
+        out.scaffold(END)
+
+    def _header(self, state: State) -> str:
+        if self._is_v31:
+            return ASSISTANT if state.after_user else ""
+        return OUTPUTS_END if state.after_results else ASSISTANT
+
+    def write_generation_prompt(self, out: Writer, state: State) -> None:
+        """R1 opens the reasoning, V3.1 opens or closes it; not where the model goes on after results."""
+        out.scaffold(self._header(state))
+        if self._is_v31 and state.after_user:
+            out.scaffold(THINK if self.config.thinking else THINK_END)
+        elif self.config.revision == "r1" and not state.after_results:
+            out.scaffold(THINK + "\n")
+
+    def write_end(self, out: Writer, state: State) -> None:
+        """V3 and R1 close the results also where nobody asks for a generation prompt."""
+        if state.after_results and not self._is_v31:
+            out.scaffold(OUTPUTS_END)
+
+
+def _text(message: Message, index: int) -> str:
+    if message.text is None:
+        problem = f"the template cannot print a {message.role} message without content; send \"\" instead of null"
+        raise UnsupportedMessageError(problem, message_index=index, field="content")
+    return message.text

@@ -83,7 +83,6 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
     arguments_as_objects = True
     #: What stands between two parts of a turn: a line feed, or nothing.
     line: ClassVar[str] = ""
-    #: What
 
     @property
     def calls(self) -> ArgPairs:
@@ -99,6 +98,11 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
             reasoning=Reasoning("<think>", "</think>", before_open=self.line, after_close=self.line),
             tool_calls=self.calls,
         )
+
+    @property
+    def prefix(self) -> str:
+        """What every prompt begins with."""
+        return "[gMASK]<sop>"
 
     @property
     def results_are_text(self) -> bool:
@@ -129,7 +133,7 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
 
     def write_preamble(self, out: Writer, conversation: Conversation) -> None:
         """The tools have a system turn of their own."""
-        out.scaffold("[gMASK]<sop>" + self.preamble_head)
+        out.scaffold(self.prefix)
         if conversation.tools:
             self.calls.write_tools(out, self.tool_texts(conversation.tools))
 
@@ -217,6 +221,14 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
     )
 
     @property
+    def prefix(self) -> str:
+        """5.2 names the reasoning effort."""
+        if self.config.revision != "5.2" or self.config.enable_thinking is False:
+            return super().prefix
+        effort = "High" if self.config.reasoning_effort == "high" else "Max"
+        return f"{super().prefix}<|system|>Reasoning Effort: {effort}"
+
+    @property
     def results_are_text(self) -> bool:
         """5.1 and 5.2 take text parts here too."""
         return self.config.revision in {"4.7", "5"}
@@ -275,13 +287,6 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
         if not all(isinstance(function, dict) for function in functions):
             raise ToolsError("tools: a tool's `function` is an object")
         return [_function_text(function) for function in functions if not function.get("defer_loading")]
-
-    def write_preamble(self, out: Writer, conversation: Conversation) -> None:
-        """5.2 names the reasoning effort before the tools."""
-        out.scaffold("[gMASK]<sop>")
-        if self.config.revision == "5.2" and self.config.enable_thinking is not False:
-            out.scaffold(f"<|system|>Reasoning Effort: {'High' if self.config.reasoning_effort == 'high' else 'Max'}")
-        self.write_tools(out, conversation.tools)
 
     def write_generation_prompt(self, out: Writer, state: Any) -> None:
         """The reasoning is opened, or closed at once."""

@@ -194,8 +194,7 @@ def prune_tokenizers() -> None:
         official = Official(golden["model"])
         recorded.setdefault(official.tokenizer_folder, (official, []))[1].extend(_texts(golden))
     for folder, (official, texts) in recorded.items():
-        # The demo and the examples of the docs use the same tokenizers.
-        small = pruned(official.tokenizer_json, [*texts, *_more_texts(folder)])
+        small = pruned(official.tokenizer_json, texts)
         tokenizer = Tokenizer.from_str(small)
         for text in texts:
             if tokenizer.encode(text, add_special_tokens=False).ids != official.encode(text):
@@ -205,11 +204,6 @@ def prune_tokenizers() -> None:
         (target / "tokenizer.json").write_text(small, encoding="utf-8")
         config = {"model": official.model, **official.named_special_tokens}
         (target / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-
-
-def _more_texts(folder: str) -> list[str]:
-    path = Path(__file__).parent / "texts" / f"{folder}.txt"
-    return path.read_text(encoding="utf-8").split("\n---\n") if path.is_file() else []
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912 - one refusal after another, in the 
 
     tail = prompt if previous is None else previous.segment.tail(renderer.first_header_ids)
     opening = find_reply(renderer.tokenizer, tail, renderer.reply_headers)
-    if opening is None:
+    if opening is None or not set(renderer.stop_ids).isdisjoint(tail[opening:]):
         return BridgeRefusal(
             RefusalReason.UNKNOWN_HISTORY,
             f"the previous prompt does not end in an open assistant's turn of the {renderer.family} format",
@@ -161,6 +161,12 @@ def _refuse_retention(
             return BridgeRefusal(RefusalReason.RETENTION, 'a new user message ends the tool cycle ("tool_cycle")')
         return None
     floor = renderer.reasoning_floor(after)
+    if floor > renderer.reasoning_floor(before) and not (settled := renderer.is_settled(before.state)):
+        if settled is None:
+            detail = "the IDs alone do not tell whether the template writes the messages so far otherwise from here on"
+            return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+        detail = "the template writes a message of the conversation so far otherwise from these messages on"
+        return BridgeRefusal(RefusalReason.HISTORY_REWRITE, detail)
     earliest = before.first_reasoning
     if prompt is not None and floor >= _EARLIER_REASONING and renderer.holds_reasoning(prompt):
         earliest = _EARLIER_REASONING
@@ -186,10 +192,7 @@ def _read_history(renderer: FamilyRenderer[Any], prompt: Sequence[int], tools: T
 
 def _as_message(reply: ParsedResponse) -> Message:
     """The reply as a message of the history. Its text is not written again."""
-    calls = [
-        {"id": call.id, "function": {"name": call.name, "arguments": call.arguments_text}} for call in reply.tool_calls
-    ]
-    return Message.model_validate({"role": "assistant", "content": reply.content, "tool_calls": calls})
+    return Message.model_validate(reply.to_message())
 
 
 def _labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:

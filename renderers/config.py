@@ -107,6 +107,7 @@ class Revision:
         models: model IDs that ship it.
         unverified: model IDs that are believed to ship it, whose own template could not be had.
         settings: config fields that this revision fixes, beyond `revision`.
+        retention: what the template keeps of earlier reasoning, in a few words.
     """
 
     name: str
@@ -114,3 +115,4 @@ class Revision:
     models: tuple[str, ...]
     unverified: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    retention: str = "since the last user message"

@@ -24,6 +24,7 @@ class History:
         count: number of messages.
         last_query: index of the last user message that asks something (a family may say that some do not), or -1.
         last_answer: index of the last assistant message without tool calls, or -1.
+        last_result: index of the last tool message, or -1.
         first_reasoning: index of the earliest assistant message whose reasoning stands in the rendered text, or `NEVER`.
         last_role: role of the last message, or None.
         tools: the tools of the preamble.
@@ -34,6 +35,7 @@ class History:
     count: int = 0
     last_query: int = -1
     last_answer: int = -1
+    last_result: int = -1
     first_reasoning: int = NEVER
     last_role: str | None = None
     tools: Tools = NO_TOOLS
@@ -50,6 +52,7 @@ class History:
             count=index + 1,
             last_query=index if is_query else self.last_query,
             last_answer=index if role == "assistant" and not message.tool_calls else self.last_answer,
+            last_result=index if role == "tool" else self.last_result,
             first_reasoning=self.first_reasoning,
             last_role=role,
             tools=self.tools,
@@ -86,7 +89,7 @@ class Turn:
         content: its content as one text; "" where there is none.
         reasoning: its reasoning, or None. For an assistant message it may have been taken out of the content, where
             the format does that.
-        keeps_reasoning: whether the retention rule in force keeps the reasoning of this message.
+        floor: index of the last message whose reasoning the retention rule in force drops.
         follows_last_query: whether no user's query comes after it.
         previous_role, next_role: roles of its neighbours, None at the ends.
         tool_name: for a tool message the tool that it answers for, where that is known.
@@ -100,7 +103,7 @@ class Turn:
     index: int
     content: str
     reasoning: str | None
-    keeps_reasoning: bool
+    floor: int
     follows_last_query: bool
     previous_role: str | None
     next_role: str | None
@@ -114,6 +117,11 @@ class Turn:
     def role(self) -> str:
         """The message's role."""
         return self.message.role
+
+    @property
+    def keeps_reasoning(self) -> bool:
+        """Whether the retention rule in force keeps the reasoning of this message."""
+        return self.index > self.floor
 
     @property
     def is_first(self) -> bool:

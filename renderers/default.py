@@ -17,16 +17,18 @@ from renderers.config import RendererConfig
 from renderers.conversation import History
 from renderers.encoding import Encoder
 from renderers.errors import ConfigError, MessageError
+from renderers.formats.named import named_grammar
 from renderers.labels import PROMPT, TEMPLATE, TOOL, make_label
 from renderers.messages import Message, check_prefill, validate_messages, validate_tools
 from renderers.opening import opening_ids
-from renderers.parsing import ReplyGrammar, named_grammar
+from renderers.parsing import ReplyGrammar
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import RenderedTokens, Segment
 from renderers.renderer import Renderer
 from renderers.template import TracedTemplate, TracedText
-from renderers.template.conversion import MessageForm, parse_tree
+from renderers.template.conversion import MessageForm
 from renderers.template.damage import find_damage
+from renderers.template.environment import make_environment
 from renderers.token_ids import as_token_ids
 from renderers.writer import Piece
 
@@ -127,12 +129,11 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
         tool_list = validate_tools(tools)
-        traced = self._template.render(
+        traced = self._trace(
             self._form.convert(messages, validated),
             tools=None if tools is None else tool_list.schemas,
             add_generation_prompt=add_generation_prompt,
-            variables={**self.tokenizer.named_special_tokens, **self.config.template_kwargs},
-            now=self._now,
+            null_content=self._form.takes_null_content,
         )
         end = _prefill_end(traced, len(validated) - 1) if continue_final_message else len(traced.text)
         parts, runs = self._encoder.encode(_pieces(traced, validated, end))
@@ -173,9 +174,17 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         ids = prompt_ids.token_ids if isinstance(prompt_ids, RenderedTokens) else as_token_ids(prompt_ids, "prompt_ids")
         return opening_ids(self.tokenizer, ids, (), self.grammar.reasoning_markers)
 
+    def _trace(self, messages: Sequence[Mapping[str, Any]], **arguments: Any) -> TracedText:
+        variables = {**self.tokenizer.named_special_tokens, **self.config.template_kwargs}
+        return self._template.render(messages, variables=variables, now=self._now, **arguments)
+
     @cached_property
     def _form(self) -> MessageForm:
-        return MessageForm(parse_tree(self.tokenizer.chat_template or ""), self._template)
+        def render(messages: Sequence[Mapping[str, Any]]) -> str:
+            return self._trace(messages, null_content=form.takes_null_content).text
+
+        form = MessageForm(make_environment().parse(self._template.source), render)
+        return form
 
 
 def _pieces(traced: TracedText, messages: Sequence[Message], end: int) -> list[Piece]:

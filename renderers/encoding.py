@@ -276,26 +276,26 @@ class _Reply:
 
     def __init__(self, stop_ids: frozenset[int]) -> None:
         self._stop_ids = stop_ids
-        self._stopped = False
+        self._stopped: int | None = None  # label of the reply that its stop token ended
         self._open: int | None = None  # label of the reply that is not closed yet
 
     def special(self, token_id: int, label: int) -> int:
         """The label of a special token."""
         stops = token_id in self._stop_ids
         if not is_sampled(label):
-            reply, self._open, self._stopped = self._open, None, False
+            reply, self._open, self._stopped = self._open, None, None
             return reply if stops and reply is not None else label
-        label = self.ordinary(label)
+        label_of_reply = self.ordinary(label)
         if stops:
-            self._stopped, self._open = True, None
-        return label
+            self._stopped, self._open = label, None
+        return label_of_reply
 
     def ordinary(self, label: int) -> int:
         """The label of ordinary text."""
         if not is_sampled(label):
-            self._open, self._stopped = None, False
+            self._open = self._stopped = None
             return label
-        if self._stopped:
+        if self._stopped == label:
             return with_owner(label, TEMPLATE)
         self._open = label
         return label

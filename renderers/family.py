@@ -44,6 +44,8 @@ class FamilyRenderer(Renderer[ConfigT]):
     turn_close: ClassVar[str]
     #: Whether the template takes a call's arguments as an object only: JSON text is then parsed before.
     arguments_as_objects: ClassVar[bool] = False
+    #: Roles whose messages may be queries.
+    query_roles: ClassVar[frozenset[str]] = frozenset({"user"})
 
     def __init__(self, tokenizer: object, config: ConfigT | None = None) -> None:
         super().__init__(tokenizer, config)
@@ -94,8 +96,8 @@ class FamilyRenderer(Renderer[ConfigT]):
         """
 
     def is_query(self, message: Message) -> bool:
-        """Whether a message is a user's query, which ends a tool cycle."""
-        return message.role == "user"
+        """Whether a message of one of `query_roles` is a query, which ends a tool cycle."""
+        return True
 
     def initial_state(self) -> Any:
         """The family's state before the first message."""
@@ -126,6 +128,20 @@ class FamilyRenderer(Renderer[ConfigT]):
     def look_ahead(self, messages: Sequence[Message]) -> Any:
         """What the format has to know of messages that come later: each turn has it as `ahead`."""
         return None
+
+    def arrange(self, messages: Sequence[Message], histories: Sequence[History]) -> Sequence[int]:
+        """Positions of the messages in the order in which the format writes them.
+
+        Only messages of one role change places with each other, and no assistant's does.
+        """
+        return range(len(messages))
+
+    def is_settled(self, state: Any) -> bool | None:
+        """Whether the text so far, its reasoning aside, stays as it is when the template's floor moves on.
+
+        None where that is not known, because the prompt came as IDs alone.
+        """
+        return True
 
     def refuse_extension(self, message: Message) -> BridgeRefusal | None:
         """Whether appending this message changes how earlier ones are written, or cannot be done."""
@@ -204,7 +220,7 @@ class FamilyRenderer(Renderer[ConfigT]):
         """The history before each message, and after the last."""
         histories = [history]
         for message in messages:
-            is_query = message.role == "user" and self.is_query(message)
+            is_query = message.role in self.query_roles and self.is_query(message)
             history = history.followed_by(message, is_query=is_query, state=self.advance(history.state, message))
             histories.append(history)
         return histories
@@ -229,35 +245,28 @@ class FamilyRenderer(Renderer[ConfigT]):
         open_last: bool = False,
     ) -> tuple[History, list[str | None]]:
         """Write messages that follow `histories[0]`; gives the history after them and each tool message's tool."""
-        tool_names: list[str | None] = []
+        tool_names = _tool_names(messages, histories)
         first_reasoning = histories[0].first_reasoning
         ahead = self.look_ahead(messages)
-        results = 0
-        for position, message in enumerate(messages):
-            history = histories[position]
-            index, role = history.count, message.role
-            is_open = open_last and position == len(messages) - 1
-            reasoning, tool_name = None, None
+        for place, position in enumerate(self.arrange(messages, histories)):
+            message, history = messages[position], histories[place]
+            index, role = histories[position].count, message.role
+            is_open = open_last and place == len(messages) - 1
+            reasoning = None
             if role == "assistant":
                 reasoning, content = self.split_reasoning(message)
             else:
                 content = self.text_of(message)
-            if role == "tool":
-                tool_name = history.tool_name(message, results)
-                results += 1
-            else:
-                results = 0
-            tool_names.append(tool_name)
             turn = Turn(
                 message=message,
                 index=index,
                 content=content,
                 reasoning=reasoning,
-                keeps_reasoning=index > floor,
-                follows_last_query=index > histories[-1].last_query,
+                floor=floor,
+                follows_last_query=index >= histories[-1].last_query,
                 previous_role=history.last_role,
-                next_role=messages[position + 1].role if position + 1 < len(messages) else None,
-                tool_name=tool_name,
+                next_role=messages[place + 1].role if place + 1 < len(messages) else None,
+                tool_name=tool_names[position],
                 state=history.state,
                 ahead=ahead,
                 tools=history.tools,
@@ -353,6 +362,17 @@ class FamilyRenderer(Renderer[ConfigT]):
         self.write_generation_prompt(out, self.advance(self.initial_state(), question))
         parts, _ = self._encoder.encode(out.pieces)
         return [token_id for part in parts for token_id in part]
+
+
+def _tool_names(messages: Sequence[Message], histories: Sequence[History]) -> list[str | None]:
+    """For each tool message the tool that it answers for, where that is known."""
+    names: list[str | None] = []
+    results = 0
+    for message, history in zip(messages, histories, strict=False):
+        is_result = message.role == "tool"
+        names.append(history.tool_name(message, results) if is_result else None)
+        results = results + 1 if is_result else 0
+    return names
 
 
 _SOME_TOOL = validate_tools([{"type": "function", "function": {"name": "\\0", "parameters": {}}}])

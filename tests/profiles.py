@@ -68,11 +68,22 @@ GLM45 = Profile(
     switches=(("enable_thinking", _BOOLEAN),),
     thinking_off=("enable_thinking", False),
     turn_end="<|endoftext|>",
-    role_stops=(("user", "<|user|>"), ("tool", "<|observation|>"), ("system", "<|system|>")),
+    role_stops=(
+        ("user", "<|user|>"), ("tool", "<|observation|>"), ("system", "<|system|>"), ("assistant", "<|assistant|>"),
+    ),
+    dropped_roles=("developer",),
 )  # fmt: skip
-GLM5 = replace(GLM45, name="GLM-5", opens_reasoning=True, switches=(*GLM45.switches, ("clear_thinking", _BOOLEAN)))
+GLM5 = replace(
+    GLM45,
+    name="GLM-5",
+    opens_reasoning=True,
+    switches=(*GLM45.switches, ("clear_thinking", _BOOLEAN)),
+    positional=("<think></think>", "</think>"),
+)
 GLM51 = replace(GLM5, name="GLM-5.1", parts=("system", "user", "assistant", "tool"))
-GLM52 = replace(GLM51, name="GLM-5.2", switches=(*GLM51.switches, ("reasoning_effort", ("high", "max"))))
+GLM52 = replace(
+    GLM51, name="GLM-5.2", switches=(*GLM51.switches, ("reasoning_effort", ("high", "max"))), positional=()
+)
 
 DEEPSEEK_V3 = Profile(
     name="DeepSeek-V3",
@@ -130,7 +141,12 @@ KIMI_K25 = replace(
     opens_reasoning=True,
     thinking_off=("thinking", False),
 )
-KIMI_K26 = replace(KIMI_K25, name="Kimi-K2.6", switches=(*KIMI_K25.switches, ("preserve_thinking", _BOOLEAN)))
+KIMI_K26 = replace(
+    KIMI_K25,
+    name="Kimi-K2.6",
+    switches=(*KIMI_K25.switches, ("preserve_thinking", _BOOLEAN)),
+    reasoning_names=("reasoning", "reasoning_content", "thinking"),
+)
 
 GPT_OSS_TEMPLATE = Profile(
     name="gpt-oss, template",

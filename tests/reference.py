@@ -118,13 +118,9 @@ def converted(messages: list[dict[str, Any]], profile: Profile) -> list[dict[str
     for index, original in enumerate(messages):
         message = {key: value for key, value in original.items() if value is not None}
         role = message["role"]
-        reasoning = next(
-            (message.pop(key) for key in ("reasoning_content", "thinking", "reasoning") if key in message), None
-        )
-        for alias in ("thinking", "reasoning"):
-            message.pop(alias, None)
-        if reasoning is not None:
-            message["reasoning_content"] = reasoning
+        reasoning = [message.pop(name) for name in profile.reasoning_names if name in message]
+        if reasoning:
+            message["reasoning_content"] = reasoning[0]
         if "content" in message and role not in profile.parts:
             message["content"] = _joined(message["content"])
         place = "late_system" if role == "system" and index else role

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from renderers.cli import demo
+
 from golden.scenario import SEARCH, WEATHER, Scenario, assistant, call, system, tool, user
 
 MODELS = (
@@ -16,6 +18,22 @@ WEATHER_CALL = call("get_weather", {"city": "Ulm"}, "call_0")
 CYCLE = (user("Weather in Ulm?"), assistant("", reasoning="I need the tool.", calls=[WEATHER_CALL]), tool("18 C", "call_0"))
 
 SCENARIOS = (
+    Scenario(
+        name="demo",
+        messages=demo.MESSAGES,
+        tools=demo.TOOLS,
+        completion="".join(demo.COMPLETION),
+        parsed={
+            "content": "Let me look.",
+            "reasoning_content": "I need the tool.",
+            "calls": [{"name": "get_weather", "arguments": {"city": "Ulm"}}],
+        },
+        new_messages=[demo.RESULT],
+        tail=(
+            "\n<|im_start|>user\n<tool_response>\n18 C, sunny\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
+        ),
+    ),
+    Scenario(name="demo-next-question", messages=[*demo.MESSAGES, demo.QUESTION]),
     Scenario(
         name="plain-question-with-reasoning",
         messages=[user("What is 6 times 7?")],

@@ -24,9 +24,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from renderers.errors import ToolsError
-
 INDENT = "  "
+_HEAD = "# Tools\n\n## functions\nnamespace functions {"
 
 #: A JSON schema: an object, or true (anything) or false (nothing).
 Schema: TypeAlias = Mapping[str, Any] | bool
@@ -58,22 +57,19 @@ _SELF = "parameters"
 _NOT_A_SCHEMA = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-def typescript_tools(tools: Sequence[Mapping[str, Any]]) -> str:
-    """The declarations of all tools of type `function`; "" where there are none.
+def typescript_tools(tools: Sequence[Mapping[str, Any]]) -> str | None:
+    """The declarations of all tools of type `function`.
 
     Keys must have been sorted before: the order of definitions, and of a default's keys, is the schema's.
 
-    Raises:
-        ToolsError: where a schema uses what has no TypeScript form here.
+    Returns None where there are none, or where one schema has no TypeScript form here.
     """
     functions = [tool["function"] for tool in tools if tool.get("type") == "function" and tool.get("function")]
-    if not functions:
-        return ""
     try:
         declarations = [_declaration(function) for function in functions]
-    except _NOT_A_SCHEMA as error:
-        raise ToolsError(f"tools have no TypeScript form: {error!r}") from None
-    return "\n".join(["# Tools\n\n## functions\nnamespace functions {", *declarations, "}\n"])
+    except _NOT_A_SCHEMA:
+        return None
+    return "\n".join([_HEAD, *declarations, "}\n"]) if declarations else None
 
 
 def comment_lines(text: str) -> list[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
-import jinja2
 from jinja2 import nodes
 
 from renderers.errors import MessageError, TemplateError
@@ -16,24 +15,17 @@ from renderers.messages import Message
 _PROBE_KEY, _PROBE_VALUE = "probe_key", "probe_value"
 
 
-class Template(Protocol):
-    """A compiled template."""
-
-    def render(self, messages: Sequence[Mapping[str, Any]]) -> Any:
-        """Its text for these messages, or an object with a `text`."""
-
-
 class MessageForm:
     """How one template wants its messages.
 
     Args:
         tree: the template's syntax tree, as jinja2 parses it.
-        template: the compiled template, to try out what it does with arguments.
+        render: renders messages with the template, to try out what it does with arguments.
     """
 
-    def __init__(self, tree: nodes.Template, template: Template) -> None:
+    def __init__(self, tree: nodes.Template, render: Callable[[Sequence[Mapping[str, Any]]], str]) -> None:
         self._tree = tree
-        self._template = template
+        self._render = render
 
     def convert(self, given: Sequence[Mapping[str, Any]], messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The caller's messages as the template takes them; extra keys stay, null fields go.
@@ -77,18 +69,26 @@ class MessageForm:
         return {**call, "function": function} if "function" in call else function
 
     @cached_property
-    def takes_parts(self) -> bool:
-        """Whether the template goes through a content's parts; others get the text parts joined by a newline."""
+    def _content_names(self) -> set[str]:
+        """`content`, and what the template calls it."""
         names = {"content"}
         for assignment in self._tree.find_all(nodes.Assign):
             if isinstance(assignment.target, nodes.Name) and _reads_content(assignment.node):
                 names.add(assignment.target.name)
-        for loop in self._tree.find_all(nodes.For):
-            if isinstance(loop.iter, nodes.Name) and loop.iter.name in names:
-                return True
-            if _names_content(loop.iter):
-                return True
-        return False
+        return names
+
+    @cached_property
+    def takes_parts(self) -> bool:
+        """Whether the template goes through a content's parts; others get the text parts joined by a newline."""
+        return any(
+            _names_content(loop.iter) or (isinstance(loop.iter, nodes.Name) and loop.iter.name in self._content_names)
+            for loop in self._tree.find_all(nodes.For)
+        )
+
+    @cached_property
+    def takes_null_content(self) -> bool:
+        """Whether the template tests a message's content for none: then null and missing content both are None."""
+        return any(test.name == "none" and _names_content(test.node) for test in self._tree.find_all(nodes.Test))
 
     @property
     def takes_text_arguments(self) -> bool:
@@ -113,28 +113,14 @@ class MessageForm:
         call = {"id": "call00001", "type": "function", "function": {"name": "probe", "arguments": arguments}}
         for content in ({"content": ""}, {}):
             try:
-                rendered = self._template.render(
+                text = self._render(
                     [{"role": "user", "content": "probe"}, {"role": "assistant", **content, "tool_calls": [call]}]
                 )
             except TemplateError:
                 continue
-            text = rendered if isinstance(rendered, str) else rendered.text
             if _PROBE_VALUE in text:
-                return str(text)
+                return text
         return None
-
-
-def parse_tree(source: str) -> nodes.Template:
-    """A template's syntax tree, for looking at.
-
-    Raises:
-        TemplateError: where the template is no valid Jinja.
-    """
-    environment = jinja2.Environment(extensions=["jinja2.ext.loopcontrols"])  # noqa: S701 - nothing is rendered here
-    try:
-        return environment.parse(source)
-    except jinja2.TemplateSyntaxError as error:
-        raise TemplateError(f"the chat template does not compile: {error.message} (line {error.lineno})") from None
 
 
 def _names_content(node: nodes.Node) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any
 
 from jinja2 import filters as jinja_filters
@@ -14,7 +16,7 @@ from markupsafe import Markup
 
 from renderers.template import rewriting
 from renderers.template.environment import ENVIRONMENT_OPTIONS, configure, to_json
-from renderers.template.sources import Dump, Generated, Kept, Printed, common_source, flatten, mentions
+from renderers.template.sources import Dump, Field, Generated, Kept, Printed, common_source, flatten, mentions
 from renderers.template.strings import TracedMarkup, TracedString, derived, safe, traced
 
 #: The variable under which a render's registry stands. No template can spell it.
@@ -102,38 +104,75 @@ class _TracedFormatter(SandboxedFormatter):
 # Inserted by the rewriting -------------------------------------------------------------------------------------------
 
 
-@pass_context
-def _print(context: Context, value: Any, line: int, message: int) -> str:
-    text = value if type(value) is TracedString else _as_text(context, value)
-    return traced(text, Printed(text, line, message))
-
-
-def _join(values: Iterable[Any]) -> str:
-    parts = tuple(map(str, values))
-    return traced("".join(parts), parts)
+_TRACED = frozenset({TracedString})
 
 
 @pass_context
-def _enter(context: Context, items: tuple[Any, ...], current: int, lists: tuple[Any, ...]) -> int:
+def _print(
+    context: Context, values: tuple[Any, ...], lines: tuple[int, ...], counts: tuple[int, ...], message: int
+) -> str:
+    """What one output prints: `counts` says how many of the values are added up to make each printed one."""
+    if not _TRACED.issuperset(map(type, values)):
+        values, lines = _as_texts(context, values, lines, counts)
+    return traced("".join(values), Printed(values, lines, message))
+
+
+def _as_texts(
+    context: Context, values: tuple[Any, ...], lines: tuple[int, ...], counts: tuple[int, ...]
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    texts: list[str] = []
+    of_texts: list[int] = []
+    start = 0
+    for count in counts:
+        terms = values[start : start + count]
+        texts.append(_as_text(context, terms[0] if count == 1 else _add(terms)))
+        of_texts.append(lines[start])
+        start += count
+    return tuple(texts), tuple(of_texts)
+
+
+def _add(terms: tuple[Any, ...]) -> Any:
+    """`a + b + c`, in one step where all are text."""
+    if _TRACED.issuperset(map(type, terms)):
+        return traced("".join(terms), terms)
+    return reduce(operator.add, terms)
+
+
+def _join(values: tuple[Any, ...]) -> str:
+    if not _TRACED.issuperset(map(type, values)):
+        values = tuple(map(str, values))
+    return traced("".join(values), values)
+
+
+def _enter(item: Any, current: int, messages: Mapping[int, int]) -> int:
     """The index of the message that a loop is at, or what it was outside the loop."""
-    messages = _registry(context).messages
-    for item in items:
-        index = messages.get(id(item))
-        if index is not None:
-            return index
-    if lists and type(items[0]) is int:
+    return messages.get(id(item), current)
+
+
+def _enter_indexed(item: Any, current: int, messages: Mapping[int, int], lists: tuple[Any, ...]) -> int:
+    """The same for a loop that may count through the messages."""
+    if type(item) is int:
         for indexed in lists:
-            if type(indexed) is list and -len(indexed) <= items[0] < len(indexed):
-                index = messages.get(id(indexed[items[0]]))
-                if index is not None:
-                    return index
-    return current
+            if type(indexed) is list and -len(indexed) <= item < len(indexed) and id(indexed[item]) in messages:
+                return messages[id(indexed[item])]
+    return messages.get(id(item), current)
 
 
 def _keep(value: Any, message: int) -> Any:
     if message < 0 or not isinstance(value, TracedString) or not mentions(value, message):
         return value
     return traced(value, Kept(value, message))
+
+
+def _value_of(value: Any, key: Any) -> Any:
+    """A value whose source is not known, but the key that it was found under is the caller's."""
+    text = value.value if type(value) is TracedMarkup else value
+    if isinstance(text, TracedString | Undefined) or not isinstance(key, TracedString):
+        return value
+    source = key.source
+    if not isinstance(source, Field):
+        return value
+    return traced(str(text), Dump(source.message, f"{source.path}.{key}"))
 
 
 def _registry(context: Context) -> Registry:
@@ -247,9 +286,12 @@ def _lossy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _FILTERS: dict[str, Callable[..., Any]] = {
     rewriting.PRINT: _print,
+    rewriting.ADD: _add,
     rewriting.JOIN: _join,
     rewriting.ENTER: _enter,
+    rewriting.ENTER_INDEXED: _enter_indexed,
     rewriting.KEEP: _keep,
+    rewriting.VALUE_OF: _value_of,
     "tojson": _tojson,
     "string": _string,
     "join": _joined,

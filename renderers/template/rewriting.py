@@ -1,8 +1,10 @@
 """The rewriting of a template's syntax tree, so that what it prints carries its sources.
 
 * Text constants become traced strings, made once at compile time.
-* What is printed goes through the filter `PRINT`, with its line and the message whose iteration it stands in.
-* `a ~ b` becomes the filter `JOIN`, because jinja2's own would lose the sources.
+* What one output prints goes through the filter `PRINT` in one piece, with the line of each part and the message whose
+  iteration it stands in.
+* `a + b + c` becomes the filter `ADD` and `a ~ b` the filter `JOIN`: the one for speed, the other because jinja2's own
+  would lose the sources.
 * A loop assigns the message that it is at, if it is at one, to the variable `MESSAGE`. It is a variable of the template,
   so that jinja2's own scoping restores it after the loop, after `{% break %}` and in recursion.
 * What is put into a namespace goes through the filter `KEEP`, because it outlives the iteration.
@@ -12,20 +14,24 @@ Where a value is only looked at (conditions, comparisons, tests, subscripts) not
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 #: Names of filters that no template can spell, so that it can neither call nor miss them.
-PRINT, JOIN, ENTER, KEEP = "print, traced", "join, traced", "enter a message", "keep in a namespace"
-#: The variable that holds the index of the message that a loop is at. Templates could spell it, and have no reason to.
-MESSAGE = "_renderers_message_index"
+PRINT, ADD, JOIN = "print, traced", "add, traced", "join, traced"
+ENTER, ENTER_INDEXED, KEEP, VALUE_OF = "enter a message", "enter a message by index", "keep", "value of a key"
+#: The variables that hold the index of the message that a loop is at, and all messages. A template could spell them,
+#: and has no reason to.
+MESSAGE, MESSAGES = "_renderers_message_index", "_renderers_messages"
 _CAPTURE = "_renderers_captured_"
 
-# What the arguments of these methods say never gets into the text.
+# What is said to these methods never gets into the text.
 _LOOKING = frozenset({"startswith", "endswith", "split", "rsplit", "strip", "lstrip", "rstrip", "find", "count", "index"})
+
+_Statement = TypeVar("_Statement", bound=nodes.Node)
 
 
 class Rewriter(NodeTransformer):
@@ -38,49 +44,89 @@ class Rewriter(NodeTransformer):
     def __init__(self, keep_literal: Callable[[str], str]) -> None:
         self._keep_literal = keep_literal
         self._captures = 0
-        self._in_loop = 0
+        self._loop_depth = 0
+        self._keys: dict[str, str] = {}  # of loops over the items of a dict: the key's name by the value's
 
     # Text -----------------------------------------------------------------------------------------------------------
 
-    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+    def visit_Const(self, node: nodes.Const) -> nodes.Expr:  # noqa: N802 - named by jinja2, as all below
         return self._literal(node.value, node.lineno) if isinstance(node.value, str) else node
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
-        items = [self.visit(item) for item in _merged(node.nodes)]
-        return nodes.Filter(nodes.List(items, lineno=node.lineno), JOIN, [], [], None, None, lineno=node.lineno)
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:  # noqa: N802
+        return _filter(_list([self.visit(item) for item in _merged(node.nodes)], node.lineno), JOIN)
 
-    def visit_Output(self, node: nodes.Output) -> nodes.Node:
-        printed: list[nodes.Expr] = []
+    def visit_Add(self, node: nodes.Add) -> nodes.Expr:  # noqa: N802
+        return _filter(_list([self.visit(term) for term in _terms(node)], node.lineno), ADD)
+
+    def visit_Output(self, node: nodes.Output) -> nodes.Output:  # noqa: N802
+        values: list[nodes.Expr] = []
+        lines: list[int] = []
+        counts: list[int] = []
         for child in node.nodes:
-            if not isinstance(child, nodes.TemplateData):
-                printed.append(self._printed(self.visit(child), _first_line(child)))
-                continue
-            line = child.lineno
-            for text in child.data.splitlines(keepends=True) if child.data else ():
-                printed.append(self._printed(self._literal(text, line), line))
+            parts, of_parts, terms = self._printed(child)
+            values += parts
+            lines += of_parts
+            counts += terms
+        return self._output(values, lines, counts, node.lineno)
+
+    def _printed(self, child: nodes.Expr) -> tuple[list[nodes.Expr], list[int], list[int]]:
+        """The values that one child of an output prints, their lines, and how many are added to make each."""
+        line = child.lineno
+        if isinstance(child, nodes.TemplateData):
+            values: list[nodes.Expr] = []
+            lines: list[int] = []
+            for text in child.data.splitlines(keepends=True):
+                values.append(self._literal(text, line))
+                lines.append(line)
                 line += text.endswith("\n")
-        return nodes.Output(printed, lineno=node.lineno)
+            return values, lines, [1] * len(values)
+        line = _first_line(child)
+        if isinstance(child, nodes.Add):
+            values = [self.visit(term) for term in _terms(child)]
+            return values, [line] * len(values), [len(values)]
+        if isinstance(child, nodes.Concat):
+            values = [self.visit(item) for item in _merged(child.nodes)]
+            return values, [line] * len(values), [1] * len(values)
+        return [self._with_key(self.visit(child), child)], [line], [1]
+
+    def _with_key(self, value: nodes.Expr, child: nodes.Expr) -> nodes.Expr:
+        """Numbers, booleans and None have no source of their own: give them the key that they were found under."""
+        for name in _names(child):
+            if name in self._keys:
+                return _filter(value, VALUE_OF, [_load(self._keys[name], child.lineno)])
+        return value
+
+    def _output(self, values: list[nodes.Expr], lines: list[int], counts: list[int], line: int) -> nodes.Output:
+        if not values:
+            return nodes.Output([], lineno=line)
+        shape: list[nodes.Expr] = [nodes.Const(tuple(lines), lineno=line), nodes.Const(tuple(counts), lineno=line)]
+        printed = _filter(nodes.Tuple(values, "load", lineno=line), PRINT, [*shape, _load(MESSAGE, line)])
+        return nodes.Output([printed], lineno=line)
 
     # What only looks ------------------------------------------------------------------------------------------------
 
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:  # noqa: N802
         return node
 
-    visit_Test = visit_Not = visit_Compare  # type: ignore[assignment]  # noqa: N815 - named by jinja2
+    def visit_Test(self, node: nodes.Test) -> nodes.Expr:  # noqa: N802
+        return node
 
-    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+    def visit_Not(self, node: nodes.Not) -> nodes.Expr:  # noqa: N802
+        return node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:  # noqa: N802
         node.node = self.visit(node.node)
         if not isinstance(node.arg, nodes.Const):
             node.arg = self.visit(node.arg)
         return node
 
-    def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Node:
+    def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Expr:  # noqa: N802
         node.expr1 = self.visit(node.expr1)
         if node.expr2 is not None:
             node.expr2 = self.visit(node.expr2)
         return node
 
-    def visit_Call(self, node: nodes.Call) -> nodes.Node:
+    def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
         method = node.node.attr if isinstance(node.node, nodes.Getattr) else None
         if method in _LOOKING:
             node.node = self.visit(node.node)
@@ -94,59 +140,71 @@ class Rewriter(NodeTransformer):
 
     # Statements -----------------------------------------------------------------------------------------------------
 
-    def visit_If(self, node: nodes.If) -> nodes.Node:
+    def visit_If(self, node: nodes.If) -> nodes.If:  # noqa: N802
         node.body = self._statements(node.body)
         node.elif_ = self._statements(node.elif_)
         node.else_ = self._statements(node.else_)
         return node
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802
         node.iter = self.visit(node.iter)
-        indexed = _indexed_by(node)
-        self._in_loop += 1
+        targets, indexed, line = _names(node.target), _indexed_by(node), node.lineno
+        keys = self._keys
+        if len(targets) == 2:
+            self._keys = {**keys, targets[1]: targets[0]}
+        self._loop_depth += 1
         node.body = self._statements(node.body)
-        self._in_loop -= 1
+        self._loop_depth -= 1
+        self._keys = keys
         node.else_ = self._statements(node.else_)
-        names = [name.name for name in _targets(node.target)]
-        items = nodes.Tuple([_load(name, node.lineno) for name in names], "load", lineno=node.lineno)
-        lists = nodes.Tuple([_load(name, node.lineno) for name in indexed], "load", lineno=node.lineno)
-        current = _filter(items, ENTER, [_load(MESSAGE, node.lineno), lists])
-        node.body.insert(0, nodes.Assign(nodes.Name(MESSAGE, "store", lineno=node.lineno), current, lineno=node.lineno))
+        if any(MESSAGE in _names(statement) for statement in node.body):
+            around: list[nodes.Expr] = [_load(MESSAGE, line), _load(MESSAGES, line)]
+            if indexed:
+                lists = nodes.Tuple([_load(name, line) for name in indexed], "load", lineno=line)
+                current = _filter(_load(targets[0], line), ENTER_INDEXED, [*around, lists])
+            else:
+                current = _load(MESSAGE, line)
+                for name in reversed(targets):
+                    current = _filter(_load(name, line), ENTER, [current, around[1]])
+            node.body.insert(0, nodes.Assign(_store(MESSAGE, line), current, lineno=line))
         return node
 
-    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Assign:  # noqa: N802
+        looks = isinstance(node.node, nodes.Compare | nodes.Not | nodes.Test | nodes.Name)
         node.node = self.visit(node.node)
-        if self._in_loop and isinstance(node.target, nodes.NSRef):
+        if self._loop_depth and isinstance(node.target, nodes.NSRef) and not (looks or isinstance(node.node, nodes.Const)):
             node.node = _filter(node.node, KEEP, [_load(MESSAGE, node.lineno)])
         return node
 
-    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:
+    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:  # noqa: N802
         node.body = self._statements(node.body)
         if node.filter is not None:
             node.filter = self.visit(node.filter)
-        if self._in_loop and isinstance(node.target, nodes.NSRef):
-            # Through a variable: `{% set space.name %}...{% endset %}` has no expression that could be wrapped.
-            name = self._capture_name()
-            node_line, target = node.lineno, node.target
-            node.target = nodes.Name(name, "store", lineno=node_line)
-            kept = _filter(_load(name, node_line), KEEP, [_load(MESSAGE, node_line)])
-            return nodes.Scope([node, nodes.Assign(target, kept, lineno=node_line)], lineno=node_line)
-        return node
+        if not self._loop_depth or not isinstance(node.target, nodes.NSRef):
+            return node
+        # `{% set space.name %}...{% endset %}` has no expression that could be wrapped: go through a variable.
+        name, line, target = self._capture_name(), node.lineno, node.target
+        node.target = _store(name, line)
+        kept = _filter(_load(name, line), KEEP, [_load(MESSAGE, line)])
+        return nodes.Scope([node, nodes.Assign(target, kept, lineno=line)], lineno=line)
 
-    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
+    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
         return self._captured(self.generic_visit(node))
 
-    def visit_FilterBlock(self, node: nodes.FilterBlock) -> nodes.Node:
+    def visit_FilterBlock(self, node: nodes.FilterBlock) -> nodes.Node:  # noqa: N802
         return self._captured(self.generic_visit(node))
+
+    def visit_Block(self, node: nodes.Block) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return self._captured(node) if self._loop_depth else node
 
     def _captured(self, node: nodes.Node) -> nodes.Node:
         """A statement that prints by itself: put into a variable, which is then printed as everything else is."""
         name, line = self._capture_name(), node.lineno
-        capture = nodes.AssignBlock(nodes.Name(name, "store", lineno=line), None, [node], lineno=line)
-        output = nodes.Output([self._printed(_load(name, line), line)], lineno=line)
-        return nodes.Scope([capture, output], lineno=line)
+        capture = nodes.AssignBlock(_store(name, line), None, [node], lineno=line)
+        return nodes.Scope([capture, self._output([_load(name, line)], [line], [1], line)], lineno=line)
 
-    def _statements(self, statements: list[nodes.Node]) -> list[nodes.Node]:
+    def _statements(self, statements: Sequence[_Statement]) -> list[_Statement]:
         return [self.visit(statement) for statement in statements]
 
     def _capture_name(self) -> str:
@@ -156,25 +214,39 @@ class Rewriter(NodeTransformer):
     def _literal(self, text: str, line: int) -> nodes.Expr:
         return nodes.EnvironmentAttribute(self._keep_literal(text), lineno=line)
 
-    def _printed(self, value: nodes.Expr, line: int) -> nodes.Expr:
-        return _filter(value, PRINT, [nodes.Const(line, lineno=line), _load(MESSAGE, line)], line)
+
+def _filter(value: nodes.Expr, name: str, args: Sequence[nodes.Expr] = ()) -> nodes.Filter:
+    return nodes.Filter(value, name, list(args), [], None, None, lineno=value.lineno)
 
 
-def _filter(value: nodes.Expr, name: str, args: list[nodes.Expr], line: int | None = None) -> nodes.Filter:
-    return nodes.Filter(value, name, args, [], None, None, lineno=value.lineno if line is None else line)
+def _list(items: list[nodes.Expr], line: int) -> nodes.Expr:
+    return nodes.Tuple(items, "load", lineno=line)
 
 
-def _load(name: str, line: int) -> nodes.Name:
+def _load(name: str, line: int) -> nodes.Expr:
     return nodes.Name(name, "load", lineno=line)
 
 
-def _merged(items: list[nodes.Expr]) -> list[nodes.Expr]:
+def _store(name: str, line: int) -> nodes.Name:
+    return nodes.Name(name, "store", lineno=line)
+
+
+def _terms(node: nodes.Expr) -> list[nodes.Expr]:
+    """The operands of `a + b + c`, from left to right."""
+    terms: list[nodes.Expr] = []
+    while isinstance(node, nodes.Add):
+        terms.append(node.right)
+        node = node.left
+    return [node, *reversed(terms)]
+
+
+def _merged(items: Iterable[nodes.Expr]) -> list[nodes.Expr]:
     """The operands of `~`, neighbouring text constants made one."""
     merged: list[nodes.Expr] = []
     for item in items:
         last = merged[-1] if merged else None
         if _is_text(item) and _is_text(last):
-            merged[-1] = nodes.Const(last.value + item.value, lineno=last.lineno)  # type: ignore[union-attr, attr-defined]
+            merged[-1] = nodes.Const(last.value + item.value, lineno=last.lineno)  # type: ignore[union-attr,attr-defined]
         else:
             merged.append(item)
     return merged
@@ -189,22 +261,22 @@ def _first_line(node: nodes.Node) -> int:
     return min([node.lineno, *(child.lineno for child in node.find_all(nodes.Expr))])
 
 
-def _targets(target: nodes.Node) -> list[nodes.Name]:
-    return [target] if isinstance(target, nodes.Name) else list(target.find_all(nodes.Name))
+def _names(node: nodes.Node) -> list[str]:
+    """The names of variables in a part of the tree."""
+    return [node.name] if isinstance(node, nodes.Name) else [name.name for name in node.find_all(nodes.Name)]
 
 
 def _indexed_by(loop: nodes.For) -> list[str]:
     """Lists that the loop's body takes the item of that its own variable counts: `messages[index]`."""
     if not isinstance(loop.target, nodes.Name):
         return []
-    names: dict[str, Any] = {}
-    for statement in loop.body:
-        for item in [statement, *statement.find_all(nodes.Getitem)]:
-            if (
-                isinstance(item, nodes.Getitem)
-                and isinstance(item.node, nodes.Name)
-                and isinstance(item.arg, nodes.Name)
-                and item.arg.name == loop.target.name
-            ):
-                names[item.node.name] = None
-    return list(names)
+    return list(
+        dict.fromkeys(
+            item.node.name
+            for statement in loop.body
+            for item in statement.find_all(nodes.Getitem)
+            if isinstance(item.node, nodes.Name)
+            and isinstance(item.arg, nodes.Name)
+            and item.arg.name == loop.target.name
+        )
+    )

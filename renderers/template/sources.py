@@ -8,34 +8,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import Any, NamedTuple
-
 #: No message: the tools, the template's text outside the messages' loop.
 NO_MESSAGE = -1
 #: No template line yet: the text has not been printed.
 NO_LINE = 0
 
 
-class Run(NamedTuple):
-    """Some characters of one source.
-
-    Attributes:
-        end: where it ends in the string.
-        line: the template line that printed it, or `NO_LINE`.
-        message: the index of its message, or `NO_MESSAGE`.
-        field: the path of its field, or None.
-        offset: where in the field's text the first character stands, or -1 where the characters do not map one to one.
-        derived: an operation lost the exact source.
-        generation: the `{% generation %}` block that it stands in, or None.
-    """
-
-    end: int
-    line: int
-    message: int
-    field: str | None
-    offset: int
-    derived: bool
-    generation: object | None
+#: Some characters of one source. A plain tuple, because a render makes thousands:
+#:
+#: * where it ends in the string;
+#: * the template line that printed it, or `NO_LINE`;
+#: * the index of its message, or `NO_MESSAGE`;
+#: * the path of its field, or None;
+#: * where in the field's text it begins, or -1 where the characters do not map one to one;
+#: * whether an operation lost the exact source;
+#: * the `{% generation %}` block that it stands in, or None.
+Run = tuple[int, int, int, str | None, int, bool, object | None]
 
 
 class Field:
@@ -69,13 +57,19 @@ class Part:
 
 
 class Printed:
-    """The text was printed by a template line, in the iteration over a message or outside."""
+    """The text was printed by one output of the template, in the iteration over a message or outside.
 
-    __slots__ = ("line", "message", "value")
+    Attributes:
+        values: the strings that it consists of.
+        lines: the template line of each.
+        message: the index of the message, or `NO_MESSAGE`.
+    """
 
-    def __init__(self, value: str, line: int, message: int) -> None:
-        self.value = value
-        self.line = line
+    __slots__ = ("lines", "message", "values")
+
+    def __init__(self, values: tuple[str, ...], lines: tuple[int, ...], message: int) -> None:
+        self.values = values
+        self.lines = lines
         self.message = message
 
 
@@ -126,7 +120,7 @@ _LEAVES = (Field, Dump, Flat)
 def flatten(text: TracedLike) -> Flat:
     """The runs of a string, kept with it so that they are computed once."""
     source = text.source
-    if type(source) is Flat:
+    if isinstance(source, Flat):
         return source
     flat = Flat(_walk(text))
     text.source = flat
@@ -136,95 +130,91 @@ def flatten(text: TracedLike) -> Flat:
 def part_of(whole: TracedLike, start: int) -> Part:
     """The source of a part of a string."""
     source = whole.source
-    if type(source) is Part:  # a part of a part: no chains, which would be walked again and again
+    if isinstance(source, Part):  # a part of a part: no chains, which would be walked again and again
         return Part(source.whole, source.start + start)
-    if source is not None and type(source) not in _LEAVES:
+    if source is not None and not isinstance(source, _LEAVES):
         flatten(whole)
     return Part(whole, start)
 
 
+# What is around a string while its tree is walked: the line and message that printed it, and its generation block.
+_Outer = tuple[int, int, object | None]
+
+
 def _walk(text: TracedLike) -> list[Run]:
     runs: list[Run] = []
-    end = 0
-    # Strings still to be walked, the next one last, each with what printed it: the innermost line and message count.
-    stack: list[tuple[str, int, int, object | None]] = [(text, NO_LINE, NO_MESSAGE, None)]
-    pop, push, add = stack.pop, stack.append, runs.append
-    make: Any = Run._make
+    # Strings still to be walked, the next one last. The innermost line and message count.
+    stack: list[tuple[str, _Outer]] = [(text, (NO_LINE, NO_MESSAGE, None))]
     while stack:
-        node, line, message, generation = pop()
-        length = len(node)
-        if not length:
+        node, outer = stack.pop()
+        if not node:
             continue
         if not isinstance(node, TracedLike):
-            end += length
-            add(make((end, line, message, None, -1, True, generation)))
-            continue
+            node = getattr(node, "value", node)  # what `safe` gives holds the traced string
+            if not isinstance(node, TracedLike):
+                _add(runs, len(node), outer, None, derived=True)
+                continue
         source = node.source
-        kind = type(source)
+        line, message, generation = outer
         if source is None:
-            end += length
-            add(make((end, line, message, None, -1, False, generation)))
-        elif kind is tuple:
-            for part in reversed(source):  # type: ignore[arg-type]
-                push((part, line, message, generation))
-        elif kind is Printed:
-            push((source.value, source.line, source.message if source.message >= 0 else message, generation))
-        elif kind is Field:
-            end += length
-            add(make((end, line, source.message, source.path, 0, False, generation)))
-        elif kind is Dump:
-            end += length
-            owner = source.message if source.path is not None or source.message >= 0 else message
-            add(make((end, line, owner, source.path, -1, True, generation)))
-        elif kind is Generated:
-            push((source.value, line, message, generation or source))
-        elif kind is Kept:
-            push((source.value, line, source.message, generation))
-        elif kind is Part:
-            whole = source.whole
-            if type(whole.source) is Field:
-                end += length
-                leaf = whole.source
-                add(make((end, line, leaf.message, leaf.path, source.start, False, generation)))
-            elif whole.source is None:
-                end += length
-                add(make((end, line, message, None, -1, False, generation)))
-            else:
-                end = _add_runs(runs, end, flatten(whole), source.start, length, (line, message, generation))
+            _add(runs, len(node), outer, None)
+        elif isinstance(source, tuple):
+            stack.extend([(part, outer) for part in reversed(source)])
+        elif isinstance(source, Printed):
+            if source.message >= 0:
+                message = source.message
+            values = zip(reversed(source.values), reversed(source.lines), strict=True)
+            stack.extend([(value, (of_value, message, generation)) for value, of_value in values])
+        elif isinstance(source, Generated):
+            stack.append((source.value, (line, message, generation or source)))
+        elif isinstance(source, Kept):
+            stack.append((source.value, (line, source.message, generation)))
         else:
-            end = _add_runs(runs, end, source, 0, length, (line, message, generation))
+            _add_leaf(runs, source, len(node), outer)
     return runs
 
 
-def _add_runs(
-    runs: list[Run], end: int, flat: Flat, start: int, length: int, outer: tuple[int, int, object | None]
-) -> int:
-    """Append `length` characters' runs, from `start` of a flattened string on, and return the new end."""
+def _add_leaf(runs: list[Run], source: Field | Dump | Part | Flat, length: int, outer: _Outer) -> None:
+    start = 0
+    if isinstance(source, Part):
+        start = source.start
+        whole = source.whole.source
+        if whole is None:
+            _add(runs, length, outer, None)
+            return
+        source = whole if isinstance(whole, Field) else flatten(source.whole)
     line, message, generation = outer
+    if isinstance(source, Field):
+        end = length + (runs[-1][0] if runs else 0)
+        runs.append((end, line, source.message, source.path, start, False, generation))
+    elif isinstance(source, Dump):
+        owner = message if source.path is None and source.message < 0 else source.message
+        _add(runs, length, (line, owner, generation), source.path, derived=True)
+    else:
+        _add_runs(runs, source, start, length, outer)
+
+
+def _add(runs: list[Run], length: int, outer: _Outer, path: str | None, *, derived: bool = False) -> None:
+    line, message, generation = outer
+    runs.append((length + (runs[-1][0] if runs else 0), line, message, path, -1, derived, generation))
+
+
+def _add_runs(runs: list[Run], flat: Flat, start: int, length: int, outer: _Outer) -> None:
+    """Append the runs of `length` characters of a flattened string, from `start` on."""
+    end = runs[-1][0] if runs else 0
     position, stop = start, start + length
     index = bisect_right(flat.ends, start)
     while position < stop:
-        run = flat.runs[index]
-        taken = min(run.end, stop) - position
+        until, line, message, path, offset, derived, generation = flat.runs[index]
+        taken = min(until, stop) - position
         end += taken
-        offset = run.offset
         if offset >= 0:
-            begin = flat.ends[index - 1] if index else 0
-            offset += position - begin
-        runs.append(
-            Run(
-                end,
-                run.line or line,
-                message if run.field is None and run.message < 0 else run.message,
-                run.field,
-                offset,
-                run.derived,
-                run.generation or generation,
-            )
-        )
+            offset += position - (flat.ends[index - 1] if index else 0)
+        if path is None and message < 0:
+            message = outer[1]
+        runs.append((end, line or outer[0], message, path, offset, derived, generation or outer[2]))
         position += taken
         index += 1
-    return end
 
 
 def mentions(text: str, message: int) -> bool:
@@ -237,12 +227,14 @@ def mentions(text: str, message: int) -> bool:
         source = node.source
         if isinstance(source, tuple):
             stack.extend(source)
-        elif isinstance(source, Printed | Generated):
+        elif isinstance(source, Printed):
+            stack.extend(source.values)
+        elif isinstance(source, Generated):
             stack.append(source.value)
         elif isinstance(source, Part):
             stack.append(source.whole)
         elif isinstance(source, Flat):
-            if any(run.message == message and run.field is not None for run in source.runs):
+            if any(run[2] == message and run[3] is not None for run in source.runs):
                 return True
         elif isinstance(source, Field | Dump) and source.message == message:
             return True
@@ -252,21 +244,27 @@ def mentions(text: str, message: int) -> bool:
 def common_source(texts: Iterable[str]) -> Dump | None:
     """One source for text made from all of these in a way that cannot be followed.
 
-    The message and field that all of their caller's text shares; if they share no field, only the message; None where
-    nothing comes from the caller.
+    The message and the path that all of their caller's text shares; None where nothing comes from the caller.
     """
     places = {
-        (run.message, run.field)
+        (run[2], run[3])
         for text in texts
         if isinstance(text, TracedLike)
         for run in flatten(text).runs
-        if run.field is not None
+        if run[3] is not None
     }
-    if not places:
-        return None
     messages = {message for message, _ in places}
-    fields = {field for _, field in places}
-    return Dump(
-        messages.pop() if len(messages) == 1 else NO_MESSAGE,
-        fields.pop() if len(fields) == 1 else None,
-    )
+    if len(messages) != 1:
+        return Dump(NO_MESSAGE, None) if messages else None
+    return Dump(messages.pop(), _common_path([path for _, path in places if path is not None]))
+
+
+def _common_path(paths: list[str]) -> str | None:
+    """The innermost field that holds all of these: `arguments` for `arguments.city` and `arguments.unit`."""
+    first, last = min(paths), max(paths)
+    end = len(first)
+    if first != last:
+        end = next((place for place in range(end) if last[place] != first[place]), end)
+        if end < len(first) or last[end] not in ".[":
+            end = max(first.rfind(".", 0, end), first.rfind("[", 0, end))
+    return first[:end] if end > 0 else None

@@ -180,7 +180,7 @@ def derived(text: str, *origins: str) -> Any:
 
 
 def _is_lost(text: TracedLike) -> bool:
-    return any(run.derived for run in flatten(text).runs)
+    return any(run[5] for run in flatten(text).runs)
 
 
 def _stepped(whole: TracedString, result: str, key: slice) -> TracedString:
@@ -231,9 +231,9 @@ def _recast(origin: TracedString, text: str, each: Callable[[str], str]) -> Trac
     runs: list[Run] = []
     begin = end = 0
     for run in flatten(origin).runs:
-        end = run.end if lengths is None else end + sum(lengths[begin : run.end])
-        begin = run.end
-        runs.append(run._replace(end=end, offset=-1, derived=run.derived or run.field is not None))
+        end = run[0] if lengths is None else end + sum(lengths[begin : run[0]])
+        begin = run[0]
+        runs.append((end, *run[1:4], -1, run[5] or run[3] is not None, run[6]))
     return traced(text, Flat(runs))
 
 

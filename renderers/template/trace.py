@@ -12,7 +12,7 @@ from jinja2 import Template, nodes
 from renderers.template.environment import clock, make_environment, template_errors
 from renderers.template.filters import REGISTRY, Registry, TracingEnvironment
 from renderers.template.inputs import plain_data, prepare_messages, prepare_tools
-from renderers.template.rewriting import MESSAGE, Rewriter
+from renderers.template.rewriting import MESSAGE, MESSAGES, Rewriter
 from renderers.template.sources import NO_MESSAGE, flatten
 from renderers.template.strings import TracedString, field_text, traced
 
@@ -149,6 +149,7 @@ class TracedTemplate:
         values["tools"] = labels.variable("tools", prepare_tools(tools))
         values["add_generation_prompt"] = add_generation_prompt
         values[MESSAGE] = NO_MESSAGE
+        values[MESSAGES] = labels.registry.messages
         values[REGISTRY] = labels.registry
         with template_errors():
             text = self._template.render(values)
@@ -219,19 +220,18 @@ def _spans_of(text: str) -> TracedText:
     start = begin = 0
     key: Any = None
     block: object | None = None
-    for run in flatten(text).runs:
-        this = (run[1], run[2], run[3], run[5])
+    for end, line, message, path, _, derived, generation in flatten(text).runs:
+        this = (line, message, path, derived)
         if this != key:
             if key is not None:
                 spans.append(SourceSpan(start, begin, *key))
             start, key = begin, this
-        if run[6] is not None:
-            if run[6] is block and ranges[-1][1] == begin:
-                ranges[-1] = (ranges[-1][0], run[0])
+        if generation is not None:
+            if generation is block and ranges[-1][1] == begin:
+                ranges[-1] = (ranges[-1][0], end)
             else:
-                ranges.append((begin, run[0]))
-        block = run[6]
-        begin = run[0]
+                ranges.append((begin, end))
+        block, begin = generation, end
     if key is not None:
         spans.append(SourceSpan(start, begin, *key))
     return TracedText(str.__str__(text), tuple(spans), tuple(ranges))

@@ -44,7 +44,7 @@ def canonical_completion(
     for place, token_id in enumerate(completion):
         if token_id in stops:
             return prompt, completion[: place + 1]
-    stop = renderer.tokenizer.special_tokens.get(profile.stop_before(continuation.new_messages[0]["role"]))
+    stop = renderer.tokenizer.special_tokens.get(profile.stop_before(continuation.new_messages))
     return (prompt, [*completion, stop]) if stop in stops and stop is not None else None
 
 
@@ -271,7 +271,7 @@ def check_cut_bridge(
             fail(f"a completion of {len(completion)} tokens was refused as {result.reason}", _shown(continuation))
         return f"refused: {result.reason}"
     _check_labels(renderer, result, prompt, completion, continuation)
-    close = profile.stop_before(continuation.new_messages[0]["role"])
+    close = profile.stop_before(continuation.new_messages)
     extension = text_of(renderer, result.extension_ids)
     if not extension.startswith(close):
         fail(f"after a cut reply comes {extension!r}, expected its close {close!r} first", _shown(continuation))

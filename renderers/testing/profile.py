@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,12 @@ class Profile:
         turn_end: text of the token that ends an assistant turn.
         positional: scaffolding that the template prints or drops by position alone, such as an empty think block. A
             bridge keeps what the model saw, and may differ from a full render in this.
-        role_stops: where the token that ends the turn opens the next message: its text by the next message's role.
+        role_stops: where the token that ends the turn opens the next message: its text by the next message's role,
+            `assistant` for the generation prompt.
+        dropped_roles: roles of which the template prints nothing, so that the message after them is the next one.
 
+        reasoning_names: Conversions: the names under which a message's reasoning may come. The first one that is there
+            counts, and reaches the template as `reasoning_content`.
         parts: Conversions: roles whose content the template takes as a list of parts. Others get one text, the parts
             joined by a newline.
         empty_content: Conversions: roles whose null or missing content becomes "", because the template crashes on it.
@@ -88,14 +92,16 @@ class Profile:
     fixed_switches: tuple[tuple[str, Any], ...] = ()
     turn_end: str = "<|im_end|>"
     role_stops: tuple[tuple[str, str], ...] = ()
+    dropped_roles: tuple[str, ...] = ()
     positional: tuple[str, ...] = ()
 
+    reasoning_names: tuple[str, ...] = ("reasoning_content", "thinking", "reasoning")
     parts: tuple[str, ...] = ()
     empty_content: tuple[str, ...] = ()
     null_content: bool = False
     arguments: Literal["any", "parsed", "text"] = "any"
 
-    def stop_before(self, next_role: str) -> str:
-        """Text of the token that the model samples to end a turn which a message of `next_role` follows."""
-        stops: Mapping[str, str] = dict(self.role_stops)
-        return stops.get(next_role, self.turn_end)
+    def stop_before(self, messages: Iterable[Mapping[str, Any]]) -> str:
+        """Text of the token that the model samples to end a turn which these messages and a new turn follow."""
+        printed = (message["role"] for message in messages if message["role"] not in self.dropped_roles)
+        return dict(self.role_stops).get(next(printed, "assistant"), self.turn_end)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from renderers.tokenizers.acceleration import Accelerator
 from renderers.tokenizers.base import AdapterBase, TokenizerInfo, canonical_sha256, require_no_surrogates
 from renderers.tokenizers.components import added_tokens_of, component_list, model_settings, prepends_to_text
+from renderers.tokenizers.normal_forms import is_surely_nfc
 from renderers.tokenizers.token_bytes import byte_level_bytes, sentencepiece_bytes
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class TokenizersAdapter(AdapterBase):
         self._normalizer_steps = component_list(self._normalizer)
         self._pre_tokenizer_steps = component_list(tokenizer.pre_tokenizer)
         self._accelerator = Accelerator(tokenizer, self._special_tokens.values())
+        self._normalizes_to_nfc = [step["type"] for step in self._normalizer_steps] == ["NFC"]
         self._ascii_is_normal = all(step["type"] in _UNICODE_FORMS for step in self._normalizer_steps)
 
     @cached_property
@@ -190,6 +192,8 @@ class TokenizersAdapter(AdapterBase):
 
     def _normalize(self, text: str) -> str:
         if not self._normalizer_steps or (self._ascii_is_normal and text.isascii()):
+            return text
+        if self._normalizes_to_nfc and is_surely_nfc(text):
             return text
         normalized: str = self._normalizer.normalize_str(text)
         return text if normalized == text else normalized
