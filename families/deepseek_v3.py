@@ -17,7 +17,8 @@ from renderers.config import RendererConfig, Revision
 from renderers.conversation import NEVER, Conversation, History, Turn
 from renderers.errors import UnsupportedMessageError
 from renderers.family import FamilyRenderer
-from renderers.formats.sections import SectionCalls
+from renderers.formats.fenced_calls import FENCE, FENCE_END, KIND, FencedJsonCalls
+from renderers.formats.headed_calls import CallHead, HeadedJsonCalls
 from renderers.messages import Message, ToolCall
 from renderers.parsing import Reasoning, ReplyGrammar
 from renderers.refusal import BridgeRefusal, RefusalReason
@@ -30,7 +31,6 @@ CALL_BEGIN, SEPARATOR, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep
 OUTPUTS_BEGIN, OUTPUTS_END = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
 OUTPUT_BEGIN, OUTPUT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
 THINK, THINK_END = "<think>", "</think>"
-FENCE, FENCE_END = "\n```json\n", "\n```"
 
 
 class DeepSeekV3Config(RendererConfig):
@@ -78,24 +78,19 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
     config_class = DeepSeekV3Config
     revisions: ClassVar[tuple[Revision, ...]] = (
         Revision(
-            "v3",
-            "3b8267e54b67df6500f231ffa969955cc9d26b3444a291ced4eb96ca7d3ca1ea",
-            models=("deepseek-ai/DeepSeek-V3",),
-            unverified=("deepseek-ai/DeepSeek-V3-0324",),
+            "v3", "3b8267e54b67df6500f231ffa969955cc9d26b3444a291ced4eb96ca7d3ca1ea", retention="none",
+            models=("deepseek-ai/DeepSeek-V3",), unverified=("deepseek-ai/DeepSeek-V3-0324",),
         ),
         Revision(
-            "r1",
-            "563b1ce7d61d50a9b4c7439a912a1116f095b712df5b5e4d3e1116049874eb64",
-            models=("deepseek-ai/DeepSeek-R1",),
-            unverified=("deepseek-ai/DeepSeek-R1-0528",),
+            "r1", "563b1ce7d61d50a9b4c7439a912a1116f095b712df5b5e4d3e1116049874eb64", retention="none",
+            models=("deepseek-ai/DeepSeek-R1",), unverified=("deepseek-ai/DeepSeek-R1-0528",),
         ),
         Revision(
-            "v3.1",
-            "45690185067ea25c073bff2d3e425a45ee2564d2bbf6cdf7d885e139d460b8e0",
+            "v3.1", "45690185067ea25c073bff2d3e425a45ee2564d2bbf6cdf7d885e139d460b8e0", retention="none",
             models=("deepseek-ai/DeepSeek-V3.1",),
             unverified=("deepseek-ai/DeepSeek-V3.1-Terminus", "deepseek-ai/DeepSeek-V3.2-Exp"),
         ),
-    )
+    )  # fmt: skip
     stop_tokens = (END,)
     turn_close = END
 
@@ -117,13 +112,13 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
     @property
     def reply_grammar(self) -> ReplyGrammar:
         """Reasoning, then text, then a section of calls; R1 writes line feeds around all of them, V3.1 none."""
-        section, call, inner = (CALLS_BEGIN, CALLS_END), (CALL_BEGIN, CALL_END), (SEPARATOR,)
+        markers = (CALL_BEGIN, SEPARATOR, CALL_END)
         if self._is_v31:
-            calls = SectionCalls(section, call, SEPARATOR, inner=inner)
+            calls = HeadedJsonCalls(*markers, CallHead, section_open=CALLS_BEGIN, section_close=CALLS_END)
             return ReplyGrammar(self.stop_tokens, Reasoning(THINK, THINK_END), calls)
-        calls = SectionCalls(section, call, FENCE, f"function{SEPARATOR}", FENCE_END, inner, between="\n")
         reasoning = Reasoning(THINK, THINK_END, after_open="\n", before_close="\n", after_close="\n\n")
-        return ReplyGrammar(self.stop_tokens, reasoning if self.config.revision == "r1" else None, calls)
+        fenced = FencedJsonCalls(*markers, CALLS_BEGIN, CALLS_END)
+        return ReplyGrammar(self.stop_tokens, reasoning if self.config.revision == "r1" else None, fenced)
 
     def initial_state(self) -> State:
         """Nothing was printed."""

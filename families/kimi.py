@@ -25,6 +25,10 @@ from renderers.writer import Writer
 DEFAULT_SYSTEM = "<|im_system|>system<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<|im_end|>"
 ASSISTANT = "<|im_assistant|>assistant<|im_middle|>"
 EMPTY_THINKING = "<think></think>"
+MARKERS = (
+    "<|im_end|>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>", "<|tool_calls_section_begin|>",
+    "<|tool_calls_section_end|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -48,11 +52,6 @@ def read_call_id(text: str) -> CallHead:
 class _KimiRenderer(FamilyRenderer[ConfigT]):
     """What all of them share: the turns, the calls, the results."""
 
-    required_tokens = (
-        "<|im_end|>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>",
-        "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "<|tool_call_begin|>",
-        "<|tool_call_argument_begin|>", "<|tool_call_end|>",
-    )  # fmt: skip
     stop_tokens = ("<|im_end|>", "[EOS]")
     stops_outside_history = frozenset({"[EOS]"})
     turn_close = "<|im_end|>"
@@ -75,6 +74,11 @@ class _KimiRenderer(FamilyRenderer[ConfigT]):
     def no_reasoning(self) -> str:
         """What stands for reasoning that is not there, or is not kept."""
         return EMPTY_THINKING
+
+    @property
+    def required_tokens(self) -> tuple[str, ...]:
+        """The markers of turns and calls, and of reasoning where the template writes some."""
+        return (*MARKERS, "<think>", "</think>") if self.no_reasoning else MARKERS
 
     def declare(self, tools: Tools) -> str:
         """The tools as the model is told of them."""
@@ -236,7 +240,9 @@ class KimiK25Config(RendererConfig):
     @model_validator(mode="after")
     def _check_preserving(self) -> KimiK25Config:
         if self.preserve_thinking is not None and self.revision == "k2.5":
-            raise ValueError(f"preserve_thinking={self.preserve_thinking}: K2.5's template has no such switch, K2.6's has")
+            raise ValueError(
+                f"preserve_thinking={self.preserve_thinking}: K2.5's template has no such switch, K2.6's has"
+            )
         if (self.preserve_thinking, self.thinking_retention) in {(True, "tool_cycle"), (False, "all")}:
             raise ValueError(
                 f"preserve_thinking={self.preserve_thinking} contradicts thinking_retention={self.thinking_retention!r}"
@@ -261,7 +267,6 @@ class KimiK25Renderer(_KimiRenderer[KimiK25Config]):
             models=("moonshotai/Kimi-K2.6",),
         ),
     )
-    required_tokens = (*_KimiRenderer.required_tokens, "<think>", "</think>")
 
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """K2.6 looks for `reasoning` before `reasoning_content`."""

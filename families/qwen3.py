@@ -12,10 +12,10 @@ from pydantic import model_validator
 
 from renderers.config import RendererConfig, Revision
 from renderers.conversation import NEVER, Conversation, History, Turn
+from renderers.family import FamilyRenderer
 from renderers.formats.hermes import JsonToolCalls
 from renderers.messages import Message, ToolCall
 from renderers.parsing import Reasoning, ReplyGrammar
-from renderers.family import FamilyRenderer
 from renderers.writer import Writer
 
 TOOLS_HEAD = (

@@ -65,7 +65,9 @@ class Official:
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of IDs, special tokens spelled out."""
-        text: str = self.tokenizer.decode(list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        text: str = self.tokenizer.decode(
+            list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
         return text
 
     def role_stop(self, role: str) -> str:

@@ -172,7 +172,9 @@ def _bridge(
         messages = [*scenario.messages, scenario.reply or {}, *new_messages]
         extended = official.encode(official.text(scenario, messages, add_generation_prompt=True))
         if extended[: len(given)] != given:
-            raise ValueError(f"{scenario.name}: the official render does not extend the reply; give `tail` or `refusal`")
+            raise ValueError(
+                f"{scenario.name}: the official render does not extend the reply; give `tail` or `refusal`"
+            )
         extension = extended[len(given) :]
         tail = official.decode(extension)
     return {"new_messages": new_messages, "tail": tail, "extension_ids": extension}

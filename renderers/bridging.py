@@ -29,7 +29,7 @@ _OUTSIDE = make_label(-1, TEMPLATE)
 _COMPLETION = make_label(-1, POLICY)
 
 
-def bridge(  # noqa: C901, PLR0911, PLR0912 - one refusal after another, in the order in which they are cheap to find
+def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another, in the order in which they are cheap to find
     renderer: FamilyRenderer[Any],
     encoder: Encoder,
     previous_prompt: Sequence[int] | RenderedTokens,
@@ -96,7 +96,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912 - one refusal after another, in the 
         return refusal
 
     out = Writer()
-    close = renderer.close_after(reply)
+    close = reply.unclosed + renderer.close_after(reply)
     keeps_stop = reply.stop in renderer.stops_outside_history and renderer.config.thinking_retention == "all"
     if not (keeps_stop and reply.stop in renderer.closing_stops):
         out.scaffold(close)
@@ -145,10 +145,12 @@ def _refuse_reply(reply: ParsedResponse, length: int) -> BridgeRefusal | None:
         return BridgeRefusal(RefusalReason.OPEN_REASONING, "the completion stops inside unfinished reasoning")
     if reply.stop is None and reply.tool_calls and reply.tool_calls[-1].status is CallStatus.INCOMPLETE:
         return BridgeRefusal(RefusalReason.OPEN_TOOL_CALL, "the completion is cut inside a tool call")
+    if reply.unclosed and not reply.tool_calls:
+        return BridgeRefusal(RefusalReason.OPEN_TOOL_CALL, "the completion is cut before a tool call")
     return None
 
 
-def _refuse_retention(
+def _refuse_retention(  # noqa: PLR0911 - one refusal after another
     renderer: FamilyRenderer[Any], histories: Sequence[History], prompt: Sequence[int] | None
 ) -> BridgeRefusal | None:
     """Refuse where the policy, from this boundary on, writes reasoning differently that is in the tokens now."""

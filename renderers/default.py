@@ -87,7 +87,9 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         super().__init__(tokenizer, config)
         template = self.tokenizer.chat_template
         if template is None:
-            raise ConfigError("the DefaultRenderer wraps a chat template, and this tokenizer has none; give `chat_template=`")
+            raise ConfigError(
+                "the DefaultRenderer wraps a chat template, and this tokenizer has none; give `chat_template=`"
+            )
         if self.config.thinking_retention is not None:
             raise ConfigError(
                 f"thinking_retention={self.config.thinking_retention!r} needs a family's own renderer: the DefaultRenderer "

@@ -17,14 +17,22 @@ from renderers import bridging
 from renderers.conversation import Conversation, History, Turn
 from renderers.encoding import Encoder
 from renderers.errors import MessageError, TokenizerError
-from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, check_prefill, validate_messages, validate_tools
+from renderers.messages import (
+    NO_TOOLS,
+    Message,
+    Tools,
+    check_arguments,
+    check_prefill,
+    validate_messages,
+    validate_tools,
+)
 from renderers.opening import opening_ids
 from renderers.parsed import ParsedResponse
 from renderers.refusal import BridgeRefusal
 from renderers.rendered import RenderedTokens, Segment
 from renderers.renderer import ConfigT, Renderer
 from renderers.token_ids import as_token_ids
-from renderers.writer import Writer
+from renderers.writer import Piece, Writer
 
 
 class FamilyRenderer(Renderer[ConfigT]):
@@ -322,11 +330,14 @@ class FamilyRenderer(Renderer[ConfigT]):
 
     def shows_tools(self, prompt_ids: Sequence[int], tools: Tools) -> bool:
         """Whether a prompt's preamble declares exactly these tools."""
-        shown = self._tools_block(tools or _SOME_TOOL)
-        if shown == self._tools_block(NO_TOOLS):  # a format that prints no tools
+        if not self._tools_sign:  # a format that prints no tools
             return True
         if not tools:
-            return shown.split("\0", 1)[0] not in self.decode(prompt_ids)
+            return self._tools_sign not in self.decode(prompt_ids)
+        pieces = self._preamble(tools)
+        schemas = [position for position, piece in enumerate(pieces) if piece[2]] or [0, len(pieces)]
+        # From the scaffolding before the first schema to that after the last.
+        shown = self._as_encoded([piece[0] for piece in pieces[max(schemas[0] - 1, 0) : schemas[-1] + 2]])
         size = 256 + len(shown) // 2
         while True:
             if shown in self.decode(prompt_ids[:size]):
@@ -335,15 +346,22 @@ class FamilyRenderer(Renderer[ConfigT]):
                 return False
             size *= 2
 
-    def _tools_block(self, tools: Tools) -> str:
-        """The preamble's text around the tools: from the scaffolding before the first to that after the last."""
+    @cached_property
+    def _tools_sign(self) -> str:
+        """The longest scaffolding that stands in a preamble with tools only; empty where there is none."""
+        without = {piece[0] for piece in self._preamble(NO_TOOLS)}
+        added = [text for text, _, from_caller in self._preamble(_SOME_TOOL) if not from_caller and text not in without]
+        return self._as_encoded([max(added, key=len, default="")])
+
+    def _preamble(self, tools: Tools) -> list[Piece]:
+        """The pieces of a preamble without messages."""
         out = Writer()
         self.write_preamble(out, Conversation([], tools, History(tools=tools, state=self.initial_state())))
-        pieces = out.pieces
-        schemas = [position for position, piece in enumerate(pieces) if piece[2]]
-        first, last = (schemas[0], schemas[-1]) if schemas else (0, len(pieces))  # a format may print none of these tools
-        text = "".join([piece[0] for piece in pieces[max(first - 1, 0) : last + 2]])
-        return self.tokenizer.normalize(text)  # a prompt shows the text as it was encoded
+        return out.pieces
+
+    def _as_encoded(self, texts: Sequence[str]) -> str:
+        """Texts joined, as a prompt shows them."""
+        return self.tokenizer.normalize("".join(texts))
 
     def opening_ids(self, prompt_ids: Sequence[int] | RenderedTokens | None) -> list[int]:
         """See `Renderer.opening_ids`. Without a prompt, the generation prompt of this config is assumed."""
@@ -375,4 +393,4 @@ def _tool_names(messages: Sequence[Message], histories: Sequence[History]) -> li
     return names
 
 
-_SOME_TOOL = validate_tools([{"type": "function", "function": {"name": "\\0", "parameters": {}}}])
+_SOME_TOOL = validate_tools([{"type": "function", "function": {"name": "tool", "parameters": {}}}])

@@ -255,6 +255,11 @@ class Tools:
         """Each schema as `tojson` prints it."""
         return [to_json(schema) for schema in self.schemas]
 
+    @cached_property
+    def function_json_texts(self) -> list[str]:
+        """The same of what each schema says of its function, without the `function` around it."""
+        return [to_json(schema.get("function", schema)) for schema in self.schemas]
+
 
 NO_TOOLS = Tools(marshal.dumps([], 2))
 

@@ -106,6 +106,8 @@ class ParsedResponse:
             stripped the token and `stopped=True` was given, the family's usual stop token.
         spans: every completion token in exactly one region, in order.
         closed_at: number of tokens up to and including the stop token; the length of the completion where it is None.
+        unclosed: the marker that a section of calls lacks, where the reply was cut off between two calls or after the
+            last; else an empty string.
     """
 
     content: str
@@ -115,6 +117,7 @@ class ParsedResponse:
     stop: str | None = None
     spans: list[Span] = field(default_factory=list)
     closed_at: int = 0
+    unclosed: str = ""
 
     @property
     def valid_tool_calls(self) -> list[ParsedToolCall]:

@@ -141,13 +141,12 @@ def create_renderer(
 def _class_for(config: RendererConfig) -> type[Renderer[Any]]:
     from renderers.default import DefaultRenderer
 
-    for renderer_class in (DefaultRenderer, *families()):
+    known: tuple[type[Renderer[Any]], ...] = (DefaultRenderer, *families())
+    for renderer_class in known:
         if renderer_class.config_class is type(config):
             return renderer_class
-    raise ResolutionError(
-        f"no renderer takes a {type(config).__name__}; known configs: "
-        + ", ".join(renderer_class.config_class.__name__ for renderer_class in (DefaultRenderer, *families()))
-    )
+    names = ", ".join(renderer_class.config_class.__name__ for renderer_class in known)
+    raise ResolutionError(f"no renderer takes a {type(config).__name__}; known configs: {names}")
 
 
 def _resolve(adapter: TokenizerAdapter, model: str, *, explicit_template: bool) -> _Match | None:

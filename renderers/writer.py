@@ -101,9 +101,8 @@ class Writer:
 
         A message without any body text ends where its reply begins.
         """
-        end = self.reply_starts[0] if self.reply_starts else first
-        for position in range(len(self.pieces) - 1, first - 1, -1):
+        end = start = self.reply_starts[0] if self.reply_starts else first
+        for position in range(start, len(self.pieces)):  # a name in the header is no body of the reply
             if self.pieces[position][2]:
                 end = position + 1
-                break
         del self.pieces[end:]

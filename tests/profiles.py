@@ -36,6 +36,7 @@ QWEN3_CODER = replace(
     switches=(),
     empty_content=("late_system", "user", "assistant", "developer"),
     arguments="parsed",
+    typed_arguments=False,
     optional_parameters=False,
     positional=(),
 )
@@ -51,6 +52,7 @@ QWEN35 = replace(
     parts=("system", "user", "assistant", "tool"),
     empty_content=(),
     arguments="parsed",
+    typed_arguments=False,
     opens_reasoning=True,
 )
 QWEN36 = replace(QWEN35, name="Qwen3.6", switches=(*QWEN35.switches, ("preserve_thinking", _BOOLEAN)))
@@ -65,6 +67,7 @@ GLM45 = Profile(
     ),
     parts=("system", "user", "assistant"),  # a list of text parts in a tool message is printed as Python shows it
     arguments="parsed",
+    typed_arguments=False,
     switches=(("enable_thinking", _BOOLEAN),),
     thinking_off=("enable_thinking", False),
     turn_end="<|endoftext|>",
@@ -81,9 +84,7 @@ GLM5 = replace(
     positional=("<think></think>", "</think>"),
 )
 GLM51 = replace(GLM5, name="GLM-5.1", parts=("system", "user", "assistant", "tool"))
-GLM52 = replace(
-    GLM51, name="GLM-5.2", switches=(*GLM51.switches, ("reasoning_effort", ("high", "max"))), positional=()
-)
+GLM52 = replace(GLM51, name="GLM-5.2", switches=(*GLM51.switches, ("reasoning_effort", ("high", "max"))), positional=())
 
 DEEPSEEK_V3 = Profile(
     name="DeepSeek-V3",
@@ -189,6 +190,7 @@ MINIMAX_M2 = Profile(
     needs_call_before_result=True,
     parts=("system", "user", "assistant", "tool"),
     arguments="parsed",
+    typed_arguments=False,
     switches=(("model_identity", ("You are M.",)),),
     turn_end="[e~[",
 )  # fmt: skip

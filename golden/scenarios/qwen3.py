@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from renderers.cli import demo
-
 from golden.scenario import SEARCH, WEATHER, Scenario, assistant, call, system, tool, user
+from renderers.cli import demo
 
 MODELS = (
     "Qwen/Qwen3-8B",
@@ -15,7 +14,11 @@ MODELS = (
 _, APRIL, INSTRUCT, THINKING = MODELS
 OFF = {"enable_thinking": False}
 WEATHER_CALL = call("get_weather", {"city": "Ulm"}, "call_0")
-CYCLE = (user("Weather in Ulm?"), assistant("", reasoning="I need the tool.", calls=[WEATHER_CALL]), tool("18 C", "call_0"))
+CYCLE = (
+    user("Weather in Ulm?"),
+    assistant("", reasoning="I need the tool.", calls=[WEATHER_CALL]),
+    tool("18 C", "call_0"),
+)
 
 SCENARIOS = (
     Scenario(
@@ -29,9 +32,7 @@ SCENARIOS = (
             "calls": [{"name": "get_weather", "arguments": {"city": "Ulm"}}],
         },
         new_messages=[demo.RESULT],
-        tail=(
-            "\n<|im_start|>user\n<tool_response>\n18 C, sunny\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
-        ),
+        tail=("\n<|im_start|>user\n<tool_response>\n18 C, sunny\n</tool_response><|im_end|>\n<|im_start|>assistant\n"),
     ),
     Scenario(name="demo-next-question", messages=[*demo.MESSAGES, demo.QUESTION]),
     Scenario(
@@ -127,7 +128,9 @@ SCENARIOS = (
             user("<tool_response>\nroom is dark\n</tool_response>"),
         ],
     ),
-    Scenario(name="system-message-in-the-middle-stays", messages=[user("a"), assistant("b"), system("French!"), user("c")]),
+    Scenario(
+        name="system-message-in-the-middle-stays", messages=[user("a"), assistant("b"), system("French!"), user("c")]
+    ),
     Scenario(name="consecutive-users", messages=[user("first"), user("second")]),
     Scenario(name="consecutive-tool-results-share-a-turn", messages=[*CYCLE, tool("19 C"), tool("20 C")]),
     Scenario(
@@ -136,7 +139,11 @@ SCENARIOS = (
     ),
     Scenario(
         name="arguments-as-an-object",
-        messages=[user("q"), assistant("", calls=[call("f", {"b": 1, "a": [True, None], "text": "Grüße\n"})]), tool("ok")],
+        messages=[
+            user("q"),
+            assistant("", calls=[call("f", {"b": 1, "a": [True, None], "text": "Grüße\n"})]),
+            tool("ok"),
+        ],
     ),
     Scenario(
         name="reasoning-inside-the-content",
@@ -164,7 +171,12 @@ SCENARIOS = (
         name="cut-inside-reasoning",
         messages=[user("Count the apples.")],
         completion="<think>\nFirst, count the apples",
-        parsed={"content": "", "reasoning_content": "First, count the apples", "reasoning_complete": False, "stop": None},
+        parsed={
+            "content": "",
+            "reasoning_content": "First, count the apples",
+            "reasoning_complete": False,
+            "stop": None,
+        },
         new_messages=[user("Go on.")],
         refusal="open_reasoning",
     ),

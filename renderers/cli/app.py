@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from renderers.cli import comparing, loading, show
+from renderers.cli.probes import probes
 from renderers.errors import RendererError
 from renderers.refusal import BridgeRefusal
 from renderers.rendered import RenderedTokens
@@ -222,10 +223,11 @@ def _report(left: Renderer[Any], right: Renderer[Any], left_name: str, right_nam
         output.print(f"{one.probe.name}{prompt}{where}:", markup=False)
         output.print(f"  {left_name}: {one.left}", markup=False)
         output.print(f"  {right_name}: {one.right}", markup=False)
+    count = len(list(probes()))
     if found:
-        output.print(f"{len(found)} of {sum(1 for _ in comparing.probes())} probes differ", markup=False)
+        output.print(f"{len(found)} of {count} probes differ", markup=False)
         raise typer.Exit(1)
-    output.print(f"equal on all {sum(1 for _ in comparing.probes())} probes: {left_name} and {right_name}", markup=False)
+    output.print(f"equal on all {count} probes: {left_name} and {right_name}", markup=False)
 
 
 def _print_json(value: Any) -> None:

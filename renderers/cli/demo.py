@@ -34,8 +34,7 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 #: What the model samples: JSON without spaces, which no `tojson` writes, and "Ulm" in three tokens instead of two.
 COMPLETION = (
-    "<think>\nI need the tool.\n</think>\n\nLet me look.\n"
-    '<tool_call>\n{"name": "get_weather", "arguments": {"city":"',
+    '<think>\nI need the tool.\n</think>\n\nLet me look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city":"',
     "U",
     "l",
     "m",
@@ -55,7 +54,9 @@ def naive_ids(renderer: Renderer[Any], completion: list[int]) -> list[int]:
     """What the naive loop conditions on: the parsed reply as a message, and everything encoded again."""
     reply = renderer.parse_response(completion, tools=TOOLS).to_message()
     for call in reply["tool_calls"]:
-        arguments = next(one.arguments for one in renderer.parse_response(completion).tool_calls if one.id == call["id"])
+        arguments = next(
+            one.arguments for one in renderer.parse_response(completion).tool_calls if one.id == call["id"]
+        )
         call["function"]["arguments"] = arguments  # most harnesses keep the object
     return renderer.render_ids([*MESSAGES, reply, RESULT], tools=TOOLS, add_generation_prompt=True)
 
@@ -115,4 +116,3 @@ def _shortened(tokens: list[ShownToken]) -> list[ShownToken]:
 def _title(console: Console, text: str) -> None:
     console.print()
     console.print(Text(text, style="bold"))
-

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from renderers.formats.json_text import CallFaultError, read_json
+from renderers.formats.json_text import CallFaultError, json_call
 from renderers.parsed import CallStatus
 from renderers.parsing.markers import MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
@@ -59,7 +59,7 @@ class _BoundHeadedCalls:
     markers: MarkerTable
     separator: str
 
-    def reader(self, tools: Tools | None) -> BlockFactory:  # noqa: ARG002 - JSON has types
+    def reader(self, tools: Tools | None) -> BlockFactory:
         """A reader for each call."""
         return lambda: _HeadedCallReader(self)
 
@@ -69,23 +69,15 @@ class _BoundHeadedCalls:
         head = self.calls.read_head(text) if separator or complete else CallHead("")
         # The model may sample the separator again, inside a string: it is part of the arguments' text.
         arguments_text = self.markers.text(rest)
-        try:
-            if not complete:
-                raise CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
-            if not head.name:
-                raise CallFaultError(CallStatus.MISSING_NAME, f"the call's head {text!r} names no tool")
-            if not separator:
-                raise CallFaultError(CallStatus.MALFORMED, f"the call has no {self.calls.separator}")
-            arguments = read_json(arguments_text)
-            if not isinstance(arguments, dict):
-                found = type(arguments).__name__
-                raise CallFaultError(
-                    CallStatus.INVALID_ARGUMENTS, f"the call has arguments of type {found}, not an object"
-                )
-        except CallFaultError as fault:
-            shown = arguments_text if head.name else ""  # without a name nothing was streamed
-            return ReadCall(head.name, None, shown, fault.status, str(fault), head.call_id)
-        return ReadCall(head.name, arguments, arguments_text, call_id=head.call_id)
+        fault = None
+        if not complete:
+            fault = CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
+        elif not head.name:
+            fault = CallFaultError(CallStatus.MISSING_NAME, f"the call's head {text!r} names no tool")
+        elif not separator:
+            fault = CallFaultError(CallStatus.MALFORMED, f"the call has no {self.calls.separator}")
+        shown = arguments_text if head.name else ""  # without a name nothing was streamed
+        return json_call(head.name, shown, fault, call_id=head.call_id)
 
 
 class _HeadedCallReader:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from renderers.parsed import CallStatus
+from renderers.parsing.protocol import ReadCall
 
 #: JSON's own whitespace, which is less than what `str.strip` removes.
 WHITESPACE = " \t\n\r"
@@ -143,6 +144,31 @@ def read_json(text: str) -> Any:
     if reader.flaw is not None:
         raise reader.flaw
     return value
+
+
+def json_call(
+    name: str, arguments_text: str, fault: CallFaultError | None = None, *, call_id: str | None = None
+) -> ReadCall:
+    """The call of a format whose arguments are JSON text.
+
+    Args:
+        name: the tool's name, as it was read.
+        arguments_text: the arguments, as they were sampled.
+        fault: what is wrong with the call's own grammar, or that it was cut; it comes before faults of the arguments.
+        call_id: the call's ID, where the format writes one.
+    """
+    try:
+        if fault is not None:
+            raise fault
+        if not name:
+            raise CallFaultError(CallStatus.MISSING_NAME, "the call has no name")
+        arguments = read_json(arguments_text)
+        if not isinstance(arguments, dict):
+            found = f"arguments of type {type(arguments).__name__}, not an object"
+            raise CallFaultError(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")
+    except CallFaultError as problem:
+        return ReadCall(name, None, arguments_text, problem.status, str(problem), call_id)
+    return ReadCall(name, arguments, arguments_text, call_id=call_id)
 
 
 @dataclass(slots=True)

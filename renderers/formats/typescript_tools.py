@@ -119,10 +119,10 @@ class _Types:
     """The types of one function's parameters. Definitions are known from where they were read on."""
 
     def __init__(self) -> None:
-        self.definitions: dict[str, Schema] = {}
+        self.definitions: dict[str, Any] = {}
         self.refers_to_itself = False
 
-    def text(self, schema: Schema, indent: str) -> str:
+    def text(self, schema: Schema, indent: str) -> str:  # noqa: PLR0911 - one for each kind of schema
         """A schema's type. `indent` is that of the line on which it begins."""
         if isinstance(schema, bool):
             return "any" if schema else "null"
@@ -192,7 +192,7 @@ class _Types:
         if reference == "#":
             self.refers_to_itself = True
             return _SELF
-        name = reference.split("/")[-1]
+        name = reference.rpartition("/")[-1]
         if not reference.startswith("#/$defs/") or not isinstance(self.definitions[name], Mapping):
             raise ValueError(f"reference {reference!r}")
         return name

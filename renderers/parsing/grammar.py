@@ -173,6 +173,7 @@ def _rules(grammar: ReplyGrammar, roles: dict[Marker, Role], markers: MarkerTabl
         has_reasoning=grammar.reasoning is not None,
         stop=grammar.stop_tokens[0] if grammar.stop_tokens else None,
         stop_after_calls=grammar.stop_after_calls,
+        section_close=as_marker(frame.section_close).text if frame.section_close is not None else "",
         before_reasoning=len(reasoning.before_open),
         after_reasoning_open=len(reasoning.after_open),
         before_reasoning_close=len(reasoning.before_close),

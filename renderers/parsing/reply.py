@@ -61,6 +61,7 @@ class MarkedReply(TokenStream):
         self._block: _Block | None = None
         self._kept: list[Kept] = []
         self._ended_in_reasoning = False
+        self._in_section = False
 
     # What the stream calls.
 
@@ -131,6 +132,10 @@ class MarkedReply(TokenStream):
         """The stop token that the model samples after such a reply."""
         rules = self._rules
         return rules.stop_after_calls if rules.stop_after_calls and self.record.calls else rules.stop
+
+    def unclosed(self) -> str:
+        """The close of a section that was opened."""
+        return self._rules.section_close if self._in_section else ""
 
     # Text.
 
@@ -214,12 +219,14 @@ class MarkedReply(TokenStream):
             else:
                 self.record.mark(Region.STRUCTURE, found.units)
                 self._skip = rules.between_calls
+                self._in_section = True
         elif role is Role.INNER:
             self._add_text(found.coded, coded=True)
         else:
             self._release()
             self.record.mark(Region.STRUCTURE, found.units)
             self._skip = rules.after_reasoning if role is Role.REASONING_CLOSE else rules.between_calls
+            self._in_section &= role is not Role.SECTION_CLOSE
 
     def _take_in_reasoning(self, found: Found, role: Role) -> None:
         rules = self._rules

@@ -34,6 +34,7 @@ class Rules:
     has_reasoning: bool
     stop: str | None
     stop_after_calls: str | None
+    section_close: str
     before_reasoning: int
     after_reasoning_open: int
     before_reasoning_close: int

@@ -51,6 +51,10 @@ class TokenStream(ABC):
     def usual_stop(self) -> str | None:
         """The stop token that the model samples after such a reply: the one that an engine stripped."""
 
+    def unclosed(self) -> str:
+        """The marker that the reply so far still lacks to close a section of calls."""
+        return ""
+
     def on_portion_end(self) -> None:  # noqa: B027 - a format that streams nothing early has nothing to do here
         """What the caller fed is over, and the reply is still open: say what is certain."""
 
@@ -141,4 +145,5 @@ class TokenStream(ABC):
             stop=stop,
             spans=make_spans(self._adapter, lexer.token_ids, lexer.chunks, record.all_runs()),
             closed_at=closed_at,
+            unclosed=self.unclosed() if stop is None else "",
         )

@@ -105,6 +105,7 @@ class _TracedFormatter(SandboxedFormatter):
 
 
 _TRACED = frozenset({TracedString})
+_new: Any = str.__new__
 
 
 @pass_context
@@ -114,7 +115,9 @@ def _print(
     """What one output prints: `counts` says how many of the values are added up to make each printed one."""
     if not _TRACED.issuperset(map(type, values)):
         values, lines = _as_texts(context, values, lines, counts)
-    return traced("".join(values), Printed(values, lines, message))
+    result: TracedString = _new(TracedString, "".join(values))
+    result.source = Printed(values, lines, message)
+    return result
 
 
 def _as_texts(

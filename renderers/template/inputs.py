@@ -17,7 +17,8 @@ from renderers.errors import MessageError, ToolsError
 #: The names under which a message's reasoning comes; the first is the one that templates read, the first filled counts.
 REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+#: The types of JSON's scalars.
+SCALARS = frozenset({str, int, float, bool, type(None)})
 
 # Subclasses may print themselves otherwise (enums do) and carry methods: the base class says what they hold.
 _BASE_OF: tuple[tuple[type, Callable[[Any], Any]], ...] = (
@@ -30,7 +31,7 @@ _BASE_OF: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 def plain_data(value: Any) -> Any:
     """A copy of a value that holds nothing but dicts, lists, tuples, text, numbers, booleans and None."""
     kind = type(value)
-    if kind in _SCALARS:
+    if kind in SCALARS:
         return value
     if kind is dict or isinstance(value, Mapping):
         return {plain_data(key): plain_data(item) for key, item in value.items()}
@@ -59,46 +60,53 @@ def prepare_messages(
     messages: Sequence[Any],
     *,
     null_content: bool = False,
-    label: Callable[[int, dict[str, Any]], dict[str, Any]] | None = None,
-) -> list[dict[str, Any]]:
+    label: Callable[[int, Mapping[Any, Any]], dict[Any, Any]] | None = None,
+) -> list[dict[Any, Any]]:
     """Copies of the messages as the template gets them.
 
     Args:
         messages: dicts, dataclasses or pydantic models.
         null_content: give None for null and for missing content. Three templates (DeepSeek V3, R1, V3.1) test for it,
             and were deployed with transformers 4, which left it in.
-        label: called with each message's index and plain fields, before the aliases are filled; gives them back with
-            their sources.
+        label: called with each message's index and the message, before the aliases are filled, instead of making it
+            plain; gives its fields, plain, without those that are None, and with their sources.
 
     Raises:
         MessageError: where one is neither of these.
     """
     prepared = []
     for index, message in enumerate(messages):
-        plain = plain_data(message)
-        if not isinstance(plain, dict):
+        given = message if type(message) is dict else plain_data(message)
+        if not isinstance(given, dict):
             raise MessageError(f"a message is a dict, and this is {type(message).__name__}", message_index=index)
-        fields = {key: value for key, value in plain.items() if value is not None}
-        if label is not None:
-            fields = label(index, fields)
+        if label is None:
+            fields = {plain_data(key): plain_data(value) for key, value in given.items() if value is not None}
+        else:
+            fields = label(index, given)
         reasoning = next((fields[name] for name in REASONING_FIELDS if name in fields), None)
         if reasoning is not None:
             fields = {"thinking": reasoning, **fields, "reasoning_content": reasoning}
-        if null_content:
-            fields.setdefault("content", None)
+        if null_content and "content" not in fields:
+            fields["content"] = None
         prepared.append(fields)
     return prepared
 
 
-def prepare_tools(tools: Sequence[Any] | None) -> list[Any] | None:
+def prepare_tools(
+    tools: Sequence[Any] | None, *, label: Callable[[str, list[Any]], list[Any]] | None = None
+) -> list[Any] | None:
     """Copies of the tools, or None.
+
+    Args:
+        tools: JSON schemas.
+        label: called with the name of the variable and the tools, instead of making them plain.
 
     Raises:
         ToolsError: where one is no dict.
     """
     if tools is None:
         return None
-    prepared = [plain_data(tool) for tool in tools]
+    prepared: list[Any] = plain_data(list(tools)) if label is None else label("tools", list(tools))
     for index, tool in enumerate(prepared):
         if not isinstance(tool, dict):
             raise ToolsError(f"tools[{index}]: a tool is a dict (its JSON schema), and this is {type(tools[index]).__name__}")

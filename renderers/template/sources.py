@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from typing import Any
 #: No message: the tools, the template's text outside the messages' loop.
 NO_MESSAGE = -1
 #: No template line yet: the text has not been printed.
@@ -111,7 +112,7 @@ class TracedLike(str):
     """A string that knows its source. Its operations are in `renderers.template.strings`."""
 
     __slots__ = ("source",)
-    source: Source
+    source: Any  # a `Source`; Any, because the hot paths ask for its type and not with isinstance
 
 
 _LEAVES = (Field, Dump, Flat)
@@ -130,6 +131,8 @@ def flatten(text: TracedLike) -> Flat:
 def part_of(whole: TracedLike, start: int) -> Part:
     """The source of a part of a string."""
     source = whole.source
+    if type(source) is Field:
+        return Part(whole, start)
     if isinstance(source, Part):  # a part of a part: no chains, which would be walked again and again
         return Part(source.whole, source.start + start)
     if source is not None and not isinstance(source, _LEAVES):
@@ -137,84 +140,82 @@ def part_of(whole: TracedLike, start: int) -> Part:
     return Part(whole, start)
 
 
-# What is around a string while its tree is walked: the line and message that printed it, and its generation block.
-_Outer = tuple[int, int, object | None]
-
-
-def _walk(text: TracedLike) -> list[Run]:
+def _walk(text: TracedLike) -> list[Run]:  # noqa: C901, PLR0912 - one flat loop: a render goes through it thousands of times
     runs: list[Run] = []
-    # Strings still to be walked, the next one last. The innermost line and message count.
-    stack: list[tuple[str, _Outer]] = [(text, (NO_LINE, NO_MESSAGE, None))]
+    end = 0
+    # Strings still to be walked, the next one last, each with the line, message and generation block around it. Of
+    # lines and messages, the innermost counts.
+    stack: list[tuple[str, int, int, object | None]] = [(text, NO_LINE, NO_MESSAGE, None)]
     while stack:
-        node, outer = stack.pop()
+        node, line, message, generation = stack.pop()
         if not node:
             continue
         if not isinstance(node, TracedLike):
             node = getattr(node, "value", node)  # what `safe` gives holds the traced string
             if not isinstance(node, TracedLike):
-                _add(runs, len(node), outer, None, derived=True)
+                end += len(node)
+                runs.append((end, line, message, None, -1, True, generation))
                 continue
         source = node.source
-        line, message, generation = outer
+        kind = type(source)
         if source is None:
-            _add(runs, len(node), outer, None)
-        elif isinstance(source, tuple):
-            stack.extend([(part, outer) for part in reversed(source)])
-        elif isinstance(source, Printed):
+            end += len(node)
+            runs.append((end, line, message, None, -1, False, generation))
+        elif kind is Field:
+            end += len(node)
+            runs.append((end, line, source.message, source.path, 0, False, generation))
+        elif kind is Printed:
             if source.message >= 0:
                 message = source.message
-            values = zip(reversed(source.values), reversed(source.lines), strict=True)
-            stack.extend([(value, (of_value, message, generation)) for value, of_value in values])
-        elif isinstance(source, Generated):
-            stack.append((source.value, (line, message, generation or source)))
-        elif isinstance(source, Kept):
-            stack.append((source.value, (line, source.message, generation)))
+            place = len(source.values)
+            while place:
+                place -= 1
+                stack.append((source.values[place], source.lines[place], message, generation))
+        elif kind is tuple:
+            stack.extend([(part, line, message, generation) for part in reversed(source)])
+        elif kind is Generated:
+            stack.append((source.value, line, message, generation or source))
+        elif kind is Kept:
+            stack.append((source.value, line, source.message, generation))
+        elif kind is Dump:
+            end += len(node)
+            owner = message if source.path is None and source.message < 0 else source.message
+            runs.append((end, line, owner, source.path, -1, True, generation))
         else:
-            _add_leaf(runs, source, len(node), outer)
+            end = _add_part(runs, end, source, len(node), (line, message, generation))
     return runs
 
 
-def _add_leaf(runs: list[Run], source: Field | Dump | Part | Flat, length: int, outer: _Outer) -> None:
+def _add_part(
+    runs: list[Run], end: int, source: Any, length: int, outer: tuple[int, int, object | None]
+) -> int:
+    """Append the runs of a part of a string, or of one that was flattened before, and return the new end."""
+    line, message, generation = outer
     start = 0
-    if isinstance(source, Part):
+    if type(source) is Part:
         start = source.start
         whole = source.whole.source
         if whole is None:
-            _add(runs, length, outer, None)
-            return
-        source = whole if isinstance(whole, Field) else flatten(source.whole)
-    line, message, generation = outer
-    if isinstance(source, Field):
-        end = length + (runs[-1][0] if runs else 0)
-        runs.append((end, line, source.message, source.path, start, False, generation))
-    elif isinstance(source, Dump):
-        owner = message if source.path is None and source.message < 0 else source.message
-        _add(runs, length, (line, owner, generation), source.path, derived=True)
-    else:
-        _add_runs(runs, source, start, length, outer)
-
-
-def _add(runs: list[Run], length: int, outer: _Outer, path: str | None, *, derived: bool = False) -> None:
-    line, message, generation = outer
-    runs.append((length + (runs[-1][0] if runs else 0), line, message, path, -1, derived, generation))
-
-
-def _add_runs(runs: list[Run], flat: Flat, start: int, length: int, outer: _Outer) -> None:
-    """Append the runs of `length` characters of a flattened string, from `start` on."""
-    end = runs[-1][0] if runs else 0
+            runs.append((end + length, line, message, None, -1, False, generation))
+            return end + length
+        if type(whole) is Field:
+            runs.append((end + length, line, whole.message, whole.path, start, False, generation))
+            return end + length
+        source = flatten(source.whole)
     position, stop = start, start + length
-    index = bisect_right(flat.ends, start)
+    index = bisect_right(source.ends, start)
     while position < stop:
-        until, line, message, path, offset, derived, generation = flat.runs[index]
+        until, of_line, owner, path, offset, derived, block = source.runs[index]
         taken = min(until, stop) - position
         end += taken
         if offset >= 0:
-            offset += position - (flat.ends[index - 1] if index else 0)
-        if path is None and message < 0:
-            message = outer[1]
-        runs.append((end, line or outer[0], message, path, offset, derived, generation or outer[2]))
+            offset += position - (source.ends[index - 1] if index else 0)
+        if path is None and owner < 0:
+            owner = message
+        runs.append((end, of_line or line, owner, path, offset, derived, block or generation))
         position += taken
         index += 1
+    return end
 
 
 def mentions(text: str, message: int) -> bool:

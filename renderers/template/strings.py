@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 
 from markupsafe import Markup
 
-from renderers.template.sources import Dump, Field, Flat, Run, Source, TracedLike, common_source, flatten, part_of
+from renderers.template.sources import Dump, Flat, Run, Source, TracedLike, common_source, flatten, part_of
 
 _new: Callable[[type[Any], str], Any] = str.__new__
 _SPECIFIER = re.compile(r"%(?:\((?P<name>[^()]*)\))?(?P<format>[#0\- +]*\d*(?:\.\d+)?[hlL]?[a-zA-Z%])")
@@ -271,11 +271,6 @@ def _formatted(pattern: TracedString, text: str, values: Any) -> Any:
         return traced(text, tuple(parts))
     texts = values.values() if isinstance(values, dict) else values if isinstance(values, tuple) else (values,)
     return derived(text, pattern, *(value for value in texts if isinstance(value, str)))
-
-
-def field_text(text: str, message: int, path: str) -> TracedString:
-    """A field's own text."""
-    return traced(text, Field(message, path))
 
 
 class TracedMarkup(Markup):

@@ -11,12 +11,14 @@ from jinja2 import Template, nodes
 
 from renderers.template.environment import clock, make_environment, template_errors
 from renderers.template.filters import REGISTRY, Registry, TracingEnvironment
-from renderers.template.inputs import plain_data, prepare_messages, prepare_tools
+from renderers.template.inputs import SCALARS, plain_data, prepare_messages, prepare_tools
 from renderers.template.rewriting import MESSAGE, MESSAGES, Rewriter
-from renderers.template.sources import NO_MESSAGE, flatten
-from renderers.template.strings import TracedString, field_text, traced
+from renderers.template.sources import NO_MESSAGE, Field, flatten
+from renderers.template.strings import TracedString, traced
 
 _ENVIRONMENT = make_environment()
+_new: Any = str.__new__
+_make: Any = tuple.__new__
 
 # The names of OpenAI's message format. They are looked up for every message and hardly ever printed; without a source
 # they are found faster.
@@ -142,11 +144,11 @@ class TracedTemplate:
         labels = _Labels()
         values: dict[str, Any] = {"documents": None, "strftime_now": _traced_clock(now)}
         for name, value in (variables or {}).items():
-            values[name] = labels.variable(name, plain_data(value))
+            values[name] = labels.variable(name, value)
         values["messages"] = prepare_messages(messages, null_content=null_content, label=labels.message)
         for index, message in enumerate(values["messages"]):
             labels.registry.messages[id(message)] = index
-        values["tools"] = labels.variable("tools", prepare_tools(tools))
+        values["tools"] = prepare_tools(tools, label=labels.variable)
         values["add_generation_prompt"] = add_generation_prompt
         values[MESSAGE] = NO_MESSAGE
         values[MESSAGES] = labels.registry.messages
@@ -171,15 +173,18 @@ def _traced_clock(now: datetime | None) -> Any:
 
 
 class _Labels:
-    """Gives the inputs of one render their sources."""
+    """Gives the inputs of one render their sources, and makes them plain on the way."""
 
     def __init__(self) -> None:
         self.registry = Registry()
 
-    def message(self, index: int, fields: dict[str, Any]) -> dict[str, Any]:
+    def message(self, index: int, message: Mapping[Any, Any]) -> dict[Any, Any]:
+        """A message's fields. What is None stays out, before it costs anything."""
+        value = self._value
         return {
-            key if key in _PLAIN_KEYS else self._value(key, index, key): self._value(value, index, str(key))
-            for key, value in fields.items()
+            key if key in _PLAIN_KEYS else value(key, index, key): value(item, index, key)
+            for key, item in message.items()
+            if item is not None
         }
 
     def variable(self, name: str, value: Any) -> Any:
@@ -187,26 +192,29 @@ class _Labels:
 
         `tools_ts_str` and its like are data as well: tools in another form.
         """
-        if type(value) is str and not name.startswith(("tools", "documents")):
-            return traced(value, None)
+        if isinstance(value, str) and not name.startswith(("tools", "documents")):
+            return traced(plain_data(value), None)
         return self._value(value, NO_MESSAGE, name)
 
     def _value(self, value: Any, message: int, path: str) -> Any:
         kind = type(value)
         if kind is str:
-            return field_text(value, message, path)
+            text: TracedString = _new(TracedString, value)
+            text.source = Field(message, path)
+            return text
         if kind is dict:
-            keep_keys = message >= 0
             labelled: Any = {
-                key if keep_keys and key in _PLAIN_KEYS else self._value(key, message, path): self._value(
+                key if message >= 0 and key in _PLAIN_KEYS else self._value(key, message, path): self._value(
                     item, message, f"{path}.{key}"
                 )
                 for key, item in value.items()
             }
         elif kind is list or kind is tuple:
             labelled = kind([self._value(item, message, f"{path}[{index}]") for index, item in enumerate(value)])
-        else:
+        elif kind in SCALARS:
             return value
+        else:
+            return self._value(plain_data(value), message, path)
         self.registry.containers[id(labelled)] = (message, path)
         return labelled
 
@@ -218,20 +226,18 @@ def _spans_of(text: str) -> TracedText:
     spans: list[SourceSpan] = []
     ranges: list[tuple[int, int]] = []
     start = begin = 0
-    key: Any = None
-    block: object | None = None
+    of_line = of_message = of_path = of_derived = block = None
     for end, line, message, path, _, derived, generation in flatten(text).runs:
-        this = (line, message, path, derived)
-        if this != key:
-            if key is not None:
-                spans.append(SourceSpan(start, begin, *key))
-            start, key = begin, this
+        if line != of_line or message != of_message or path != of_path or derived is not of_derived:
+            if begin:
+                spans.append(_make(SourceSpan, (start, begin, of_line, of_message, of_path, of_derived)))
+            start, of_line, of_message, of_path, of_derived = begin, line, message, path, derived
         if generation is not None:
             if generation is block and ranges[-1][1] == begin:
                 ranges[-1] = (ranges[-1][0], end)
             else:
                 ranges.append((begin, end))
         block, begin = generation, end
-    if key is not None:
-        spans.append(SourceSpan(start, begin, *key))
+    if begin:
+        spans.append(_make(SourceSpan, (start, begin, of_line, of_message, of_path, of_derived)))
     return TracedText(str.__str__(text), tuple(spans), tuple(ranges))

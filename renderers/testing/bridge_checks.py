@@ -252,7 +252,7 @@ def _check_labels(
 def check_cut_bridge(
     renderer: Renderer[Any], continuation: Continuation, reference: Reference, profile: Profile, keep: int
 ) -> str:
-    """A reply that was cut off after `keep` tokens: the bridge is refused, or begins with the turn's close.
+    """A reply that was cut off after about `keep` tokens: the bridge is refused, or begins with the turn's close.
 
     Returns what happened: `closed`, `refused: ...`, `not canonical` or `raised`.
     """
@@ -260,7 +260,7 @@ def check_cut_bridge(
     if tokens is None:
         return "not canonical"
     whole = tokens[1]
-    completion = whole[: keep % len(whole)]
+    completion = whole[: 1 + (keep - 1) % (len(whole) - 1)] if keep and len(whole) > 1 else []
     prompt = rendered(renderer, continuation.prompt)
     try:
         result = bridged(renderer, prompt, completion, continuation.new_messages, continuation.prompt.tools)

@@ -4,11 +4,13 @@ A renderer is made for a conversation's `kwargs` (`create_renderer(..., chat_tem
 reference is a function from a conversation to the official token IDs.
 """
 
+from renderers.testing.bad_input import check_bad_input
 from renderers.testing.bridge_checks import bridged, canonical_completion, check_bridge, check_cut_bridge, check_rollout
 from renderers.testing.parse_checks import (
     check_parse_never_raises,
     check_round_trip,
     check_spans,
+    check_spelled_markers_are_text,
     check_stream_equals_batch,
     joined_deltas,
     reply_tokens,
@@ -25,6 +27,7 @@ __all__ = [
     "bridged",
     "canonical_completion",
     "check_alignment",
+    "check_bad_input",
     "check_bridge",
     "check_caller_objects_unchanged",
     "check_cut_bridge",
@@ -35,6 +38,7 @@ __all__ = [
     "check_round_trip",
     "check_sanitised",
     "check_spans",
+    "check_spelled_markers_are_text",
     "check_stream_equals_batch",
     "joined_deltas",
     "reply_tokens",

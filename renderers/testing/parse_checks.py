@@ -220,3 +220,19 @@ def _check_renders_again(
             renders.append(rendered(renderer, prompt.followed_by([candidate], add_generation_prompt=False)).token_ids)
     if not any(render[: len(expected)] == list(expected) for render in renders):
         fail("the parsed message renders to other tokens", difference(renderer, renders[0], expected), *where)
+
+
+def check_spelled_markers_are_text(renderer: Renderer[Any], markers: Sequence[str]) -> None:
+    """The characters of a special token, spelled from ordinary tokens, are text: no call, no reasoning border, no stop.
+
+    Looks at those of the markers that are special tokens of the tokenizer.
+    """
+    adapter = renderer.tokenizer
+    for marker in markers:
+        if marker not in adapter.special_tokens:
+            continue
+        ids = adapter.encode_ordinary(f"before {marker} after")
+        parsed = check_parse_never_raises(renderer, ids)
+        text = (parsed.reasoning_content or "") + parsed.content
+        if text.strip() != f"before {marker} after" or parsed.tool_calls or parsed.stop is not None:
+            fail(f"{marker!r} spelled from ordinary tokens is not text", f"parsed {parsed}")

@@ -45,6 +45,7 @@ class Profile:
         optional_parameters: a tool may come without parameters.
         any_schema: a tool's parameters may be any JSON schema; otherwise only plain ones (types, descriptions, enums of
             text, nested objects and arrays).
+        typed_arguments: the format tells text from numbers in arguments without a schema, as JSON does.
         switches: template keyword arguments, each with values worth trying. Absent is always tried.
         fixed_switches: template keyword arguments that every conversation gets, such as a date.
         turn_end: text of the token that ends an assistant turn.
@@ -88,6 +89,7 @@ class Profile:
     optional_description: bool = True
     optional_parameters: bool = True
     any_schema: bool = True
+    typed_arguments: bool = True
     switches: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     fixed_switches: tuple[tuple[str, Any], ...] = ()
     turn_end: str = "<|im_end|>"

@@ -135,7 +135,7 @@ class Accelerator:
         self._settled = True
 
     def _build(self) -> FastEncoder:
-        from tiktoken import Encoding  # noqa: PLC0415 - `import renderers` stays light
+        from tiktoken import Encoding
 
         ranks = ranks_of(self._tokenizer, self.verdict.left_out)
         return FastEncoder(

@@ -67,6 +67,25 @@ class AdapterBase:
         self._added_tokens = tuple(added_tokens)
         self._special_tokens = MappingProxyType({token.text: token.token_id for token in self._added_tokens})
         self._token_bytes = TokenBytes(self._find_token_bytes)
+        self._loaded_from: tuple[str, str] | None = None
+
+    def loaded_from(self, name: str, digest: str) -> Self:
+        """Note the files that the tokenizer came from, by which it pickles: worker processes read them again."""
+        self._loaded_from = (name, digest)
+        return self
+
+    @property
+    def files_digest(self) -> str | None:
+        """sha256 of the files that the tokenizer came from, or None where the user gave an object."""
+        return None if self._loaded_from is None else self._loaded_from[1]
+
+    def _reload(self) -> tuple[object, ...] | None:
+        """How to unpickle a tokenizer that came from files."""
+        if self._loaded_from is None:
+            return None
+        from renderers.tokenizers.loading import reload_adapter
+
+        return (reload_adapter, (*self._loaded_from, self._info))
 
     def _find_token_bytes(self, token_id: int) -> bytes | None:
         raise NotImplementedError
@@ -122,7 +141,7 @@ class AdapterBase:
         """Whether text around a special token can make the tokenizer read another one in its place; see the protocol."""
         return overlapping_special_tokens(self._special_tokens) is not None
 
-    def needs_whole_text(self, text: str) -> bool:  # noqa: ARG002 - part of the protocol
+    def needs_whole_text(self, text: str) -> bool:
         """Whether only `encode_with_offsets` encodes this text exactly."""
         return not self.splits_at_special_tokens
 

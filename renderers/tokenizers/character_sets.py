@@ -22,6 +22,8 @@ CharacterSet = int
 
 EMPTY: CharacterSet = 0
 
+_ANY_CHARACTER = r"[\s\S]"
+
 _SINGLE_BYTES = {bytes([value]): value for value in range(256)}
 _CODE_POINTS = 0x110000
 
@@ -65,47 +67,62 @@ def _everything() -> CharacterSet:
     return set_of(every_character())
 
 
-def in_tokenizers(source: str) -> CharacterSet:
-    """The characters that a set matches in the engine of `tokenizers`. Raises UnsupportedPatternError."""
-    from tokenizers import Regex, decoders  # noqa: PLC0415 - `import renderers` stays light
+def characters_of_set(characters: CharacterSet) -> str:
+    """The members of a set, in order."""
+    return "".join(chr(code) for low, high in ranges_of(characters) for code in range(low, high + 1))
 
+
+def in_tokenizers(source: str, among: str | None = None) -> CharacterSet:
+    """The characters (of all, or among some in order) that a set matches in the engine of `tokenizers`.
+
+    Raises UnsupportedPatternError.
+    """
+    from tokenizers import Regex, decoders
+
+    text = every_character() if among is None else among
     try:
         # Decoders work on plain texts, which is ten times faster here than a pre-tokenizer.
-        remove = decoders.Replace(Regex(f"(?:{source})+"), "")
-        others = remove.decode([every_character()])
+        others = decoders.Replace(Regex(f"(?:{source})+"), "").decode([text])
     except Exception as error:
         raise UnsupportedPatternError(f"tokenizers cannot compile {source!r}") from error
-    return _everything() & ~set_of(others)
+    return (_everything() if among is None else set_of(among)) & ~set_of(others)
 
 
-def in_tiktoken(source: str) -> CharacterSet:
-    """The characters that a set matches in the engine of `tiktoken`. Raises UnsupportedPatternError."""
-    if source.startswith("[^") or source in (r"\S", r"\D", r"\W"):
-        return _everything() & ~_matched_by_tiktoken(f"[^{source}]")
-    return _matched_by_tiktoken(source)
+def in_tiktoken(source: str, among: str | None = None) -> CharacterSet:
+    """The characters (of all, or among some in order) that a set matches in the engine of `tiktoken`.
+
+    Raises UnsupportedPatternError.
+    """
+    # tiktoken writes down what matches: of a large set, the few others are read sooner.
+    if among is None and (source.startswith("[^") or source in (r"\S", r"\D", r"\W")):
+        return _everything() & ~_matched_by_tiktoken(f"[^{source}]", every_character())
+    return _matched_by_tiktoken(source, every_character() if among is None else among)
 
 
-def _matched_by_tiktoken(source: str) -> CharacterSet:
-    from tiktoken import Encoding  # noqa: PLC0415
+def _matched_by_tiktoken(source: str, text: str) -> CharacterSet:
+    from tiktoken import Encoding
 
     try:
         # A vocabulary of single bytes, and tiktoken drops what the pattern does not match.
         encoding = Encoding("probe", pat_str=f"(?:{source})+", mergeable_ranks=_SINGLE_BYTES, special_tokens={})
     except ValueError as error:
         raise UnsupportedPatternError(f"tiktoken cannot compile {source!r}") from error
-    return set_of(bytes(encoding.encode_ordinary(every_character())).decode())
+    return set_of(bytes(encoding.encode_ordinary(text)).decode())
 
 
 def folds_single_characters(texts: Iterable[str]) -> bool:
     """Whether the engine of `tokenizers` takes one character for one of the texts of several, without regard to case."""
-    from tokenizers import Regex, decoders  # noqa: PLC0415
+    from tokenizers import Regex, decoders
 
     pattern = "|".join(texts)
     if not pattern:
         return False
-    # Spaces between the characters, so that no text of two can be found.
+    remove = decoders.Replace(Regex(f"(?i:{pattern})"), "")
+    if remove.decode([every_character()]) == every_character():
+        return False
+    # Perhaps two neighbours spell one of the texts: once more, with nothing side by side.
     spaced = " ".join(every_character())
-    return bool(decoders.Replace(Regex(f"(?i:{pattern})"), "").decode([spaced]) != spaced)
+    return bool(remove.decode([spaced]) != spaced)
 
 
 def write_set(characters: CharacterSet) -> str:
@@ -119,16 +136,32 @@ def write_set(characters: CharacterSet) -> str:
 class SetTable:
     """Character sets by how they are written, as `tokenizers` reads them, and a writing that tiktoken reads alike."""
 
-    def __init__(self) -> None:
-        self._sets: dict[str, CharacterSet] = {}
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._sets: dict[str, CharacterSet] = {_ANY_CHARACTER: _everything()}
         self._checked: set[str] = set()
+        # Of the letters whose case is ignored, each matches two or three characters. All of Unicode is searched once,
+        # for those that any of them matches.
+        folded = "|".join(sorted({source for source in sources if source.startswith("(?i:")}))
+        self._folded = ""
+        if folded:
+            self._folded = characters_of_set(in_tokenizers(folded) | in_tiktoken(folded))
+            if any(len(character.casefold()) > 1 for character in self._folded):
+                raise UnsupportedPatternError("the case of a character is ignored that folds to several")
 
     def read(self, source: str) -> CharacterSet:
         """The characters of a set that stands in a tokenizer's pattern. Raises UnsupportedPatternError."""
         found = self._sets.get(source)
         if found is None:
-            found = self._sets[source] = in_tokenizers(source)
+            if len(source) == 1:
+                found = set_of(source)
+                self._checked.add(source)
+            else:
+                found = in_tokenizers(source, self._among(source))
+            self._sets[source] = found
         return found
+
+    def _among(self, source: str) -> str | None:
+        return self._folded if source.startswith("(?i:") else None
 
     def write(self, source: str) -> str:
         """The set in a writing that means the same to tiktoken."""
@@ -153,7 +186,7 @@ class SetTable:
         if source in self._checked:
             return source
         try:
-            if in_tiktoken(source) == characters:
+            if in_tiktoken(source, self._among(source)) == characters:
                 self._checked.add(source)
                 return source
         except UnsupportedPatternError:

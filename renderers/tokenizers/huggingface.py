@@ -47,7 +47,7 @@ class TokenizersAdapter(AdapterBase):
 
     def _new_tokenizer(self) -> Tokenizer:
         """A tokenizer with the same model, normalizer and pre-tokenizer, and nothing else."""
-        from tokenizers import Tokenizer  # noqa: PLC0415 - `import renderers` stays light
+        from tokenizers import Tokenizer
 
         tokenizer = Tokenizer(self._model)
         if self._normalizer is not None:
@@ -155,7 +155,7 @@ class TokenizersAdapter(AdapterBase):
     @cached_property
     def _without_specials(self) -> Tokenizer:
         """The ordinary tokenizer with special tokens renamed to what no text spells, so that IDs stay as they are."""
-        from tokenizers import Tokenizer  # noqa: PLC0415
+        from tokenizers import Tokenizer
 
         state = json.loads(self._ordinary.to_str())
         model = state["model"]
@@ -264,7 +264,7 @@ class TokenizersAdapter(AdapterBase):
         self._accelerator.warm_up()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self._source, self._info))
+        return self._reload() or (_rebuild, (self._source, self._info))
 
 
 def _rebuild(source: Any, info: TokenizerInfo) -> TokenizersAdapter:
@@ -273,7 +273,7 @@ def _rebuild(source: Any, info: TokenizerInfo) -> TokenizersAdapter:
 
 def backend_of(tokenizer: Any) -> Any:
     """The `tokenizers.Tokenizer` in a transformers fast tokenizer, the object itself if it is one, or None."""
-    from tokenizers import Tokenizer  # noqa: PLC0415
+    from tokenizers import Tokenizer
 
     for candidate in (
         tokenizer,

@@ -19,6 +19,7 @@ from renderers.tokenizers.patterns import (
     Repeat,
     UnsupportedPatternError,
     branch_least_length,
+    characters_of,
     folded_texts,
     least_length,
     map_characters,
@@ -47,7 +48,7 @@ def single_pattern(pre_tokenizer: list[Component]) -> str:
     texts = [text for step in steps for text in folded_texts(step)]
     if folds_single_characters(texts):
         raise UnsupportedPatternError("a character folds to several")
-    table = SetTable()
+    table = SetTable(item.source for step in steps for item in characters_of(step))
     composed = _Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
     return write_pattern(map_characters(composed, lambda item: Character(table.write(item.source))))
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from renderers.errors import TokenizerError
@@ -75,7 +76,7 @@ class TiktokenAdapter(AdapterBase):
         shorter one.
         """
         texts = sorted(self._special_tokens)
-        return not any(longer.startswith(text) for text, longer in zip(texts, texts[1:], strict=False))
+        return not any(longer.startswith(text) for text, longer in pairwise(texts))
 
     def find_special_tokens(self, text: str) -> list[SpecialSpan]:
         """Start, end and ID of each special token in the text, from left to right."""
@@ -156,7 +157,7 @@ class TiktokenAdapter(AdapterBase):
         return "tiktoken"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_encoding, (self._encoding, self._source, self._info, self._given_table))
+        return self._reload() or (_rebuild_encoding, (self._encoding, self._source, self._info, self._given_table))
 
 
 def _rebuild_encoding(
@@ -177,12 +178,17 @@ _SPACE = re.compile(r"\s")
 _PROBE = "Hello, wörld!  <|x|>\n\n\tdef f(x):\r\n    return 1234567  中文，かな 🙂 e\u0301 don't\u00a0\u200b\x00 "
 
 
+def is_encoding(tokenizer: Any) -> bool:
+    """Whether the object is a `tiktoken.Encoding`."""
+    from tiktoken import Encoding
+
+    return isinstance(tokenizer, Encoding)
+
+
 def is_wrapped_encoding(tokenizer: Any) -> bool:
     """Whether the object is a tokenizer class around a `tiktoken.Encoding`, as Kimi's remote code is."""
-    from tiktoken import Encoding  # noqa: PLC0415 - `import renderers` stays light
-
     return (
-        isinstance(getattr(tokenizer, "model", None), Encoding)
+        is_encoding(getattr(tokenizer, "model", None))
         and isinstance(getattr(tokenizer, "special_tokens", None), dict)
         and callable(getattr(tokenizer, "encode", None))
     )
@@ -225,7 +231,7 @@ class WrappedTiktokenAdapter(TiktokenAdapter):
         return "custom"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_wrapped, (self._tokenizer, self._source, self._info))
+        return self._reload() or (_rebuild_wrapped, (self._tokenizer, self._source, self._info))
 
 
 def _rebuild_wrapped(tokenizer: Any, source: object, info: TokenizerInfo) -> WrappedTiktokenAdapter:

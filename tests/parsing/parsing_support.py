@@ -133,7 +133,11 @@ def check_invariants(result: ParsedResponse, deltas: Sequence[Delta], ids: Seque
 
 
 def parse_ids(
-    bound: BoundGrammar, ids: Sequence[int], stopped: bool | None = None, cuts: Sequence[int] | None = None, **options: Any
+    bound: BoundGrammar,
+    ids: Sequence[int],
+    stopped: bool | None = None,
+    cuts: Sequence[int] | None = None,
+    **options: Any,
 ) -> ParsedResponse:
     """Parse in one portion and in several (one token each, unless `cuts` says where): the result is the same."""
     result, deltas = feed_in_groups(bound, ids, (), stopped, **options)

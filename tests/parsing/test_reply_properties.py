@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from parsing_support import ADAPTERS, QWEN3, check_invariants, encode, encode_parts, feed_in_groups, parse_ids
 
@@ -59,7 +59,9 @@ def grammars() -> dict[str, BoundReplyGrammar]:
     token_sequences(),
     st.lists(st.integers(0, 200)),
     st.sampled_from((None, True, False)),
-    st.sampled_from(("", "<think>\n", "<think>\n\n</think>\n\n", "so\n", '<tool_call>\n{"name": "r', "<think>a<tool_call>{")),
+    st.sampled_from(
+        ("", "<think>\n", "<think>\n\n</think>\n\n", "so\n", '<tool_call>\n{"name": "r', "<think>a<tool_call>{")
+    ),
 )
 def test_any_tokens_in_any_grouping(
     grammars: dict[str, BoundReplyGrammar],
@@ -103,7 +105,11 @@ def _bare(text: str) -> str:
 
 
 _json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
@@ -122,7 +128,9 @@ def messages(draw: st.DrawFn) -> dict[str, Any]:
         message["reasoning"] = draw(_plain_text).strip("\n")
     message["calls"] = draw(
         st.lists(
-            st.tuples(st.sampled_from(("run", "get_weather", "a.b")), st.dictionaries(st.text(), _json_values, max_size=3)),
+            st.tuples(
+                st.sampled_from(("run", "get_weather", "a.b")), st.dictionaries(st.text(), _json_values, max_size=3)
+            ),
             max_size=3,
         )
     )
@@ -147,8 +155,7 @@ def test_canonical_replies_come_back(
     name = sorted(ADAPTERS)[0]
     adapter = ADAPTERS[name]()
     text, opening = _reply_text(message), ""
-    if any(marker in f"{message['content']}{message.get('reasoning', '')}{message['calls']}" for marker in MARKERS):
-        return
+    assume(adapter.normalize(text) == text)  # else the tokenizer changes it before anything is sampled
     if opened_by_prompt and "reasoning" in message:
         opening, text = text[:8], text[8:]
     parsed = parse_ids(grammars[name], encode(adapter, text), opening_ids=encode(adapter, opening))
