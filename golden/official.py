@@ -72,4 +72,4 @@ class Official:
 
     def role_stop(self, role: str) -> str:
         """The token that ends the assistant's turn where a message of this role follows."""
-        return reference.profile_of(self.model).stop_before(role)
+        return reference.profile_of(self.model).stop_before([{"role": role}])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from renderers.errors import ConfigError
 
@@ -35,6 +35,16 @@ class RendererConfig(BaseModel):
     framework_fields: ClassVar[frozenset[str]] = frozenset(
         {"name", "revision", "thinking_retention", "sanitize_control_tokens", "on_damage"}
     )
+
+    #: Values of template switches that contradict a retention policy, each as (switch, value, policy).
+    contradictions: ClassVar[tuple[tuple[str, Any, ThinkingRetention], ...]] = ()
+
+    @model_validator(mode="after")
+    def _check_retention(self) -> Self:
+        for switch, value, policy in self.contradictions:
+            if getattr(self, switch) == value and self.thinking_retention == policy:
+                raise ValueError(f"{switch}={value} contradicts thinking_retention={policy!r}")
+        return self
 
     @classmethod
     def template_fields(cls) -> list[str]:

@@ -66,6 +66,7 @@ class Writer:
         start = self._after(first, generation_prompt)
         if start is None:
             start = self.reply_starts[0] if self.reply_starts else len(self.pieces)
+        self.reply_starts = [start]
         pieces = self.pieces
         for position in range(first, len(pieces)):
             text, label, from_caller = pieces[position]

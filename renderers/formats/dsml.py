@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from renderers.formats.blocks import WholeBlocks
@@ -29,7 +28,10 @@ from renderers.parsing.protocol import Frame, ReadCall
 from renderers.writer import Writer
 
 TOKEN = "｜DSML｜"  # noqa: S105 - not a password
-_QUOTED = 30
+_SHOWN = 40
+#: A value may quote this many parameters that it does not close: with more, it is rather its own end that is missing.
+_DEEPEST = 64
+_SPACE = re.compile(r"\s*")
 
 
 def _as_object(function: Function) -> Mapping[str, Any]:
@@ -86,44 +88,76 @@ class _BlockReader:
     def __init__(self, markers: MarkerTable) -> None:
         self._text = markers.text
         token = markers.code(TOKEN)
-        self._call = re.compile(f"<{token}invoke")
-        self._head = re.compile(rf'<{token}invoke\s+name="([^{token}]*?)"\s*(/?)>')
-        self._close = re.compile(rf"\s*</{token}invoke>\Z")
-        self._parameter_tag = f"<{token}parameter"
-        # A value ends where the next tag of the call follows: any other closing tag is the value's own text.
-        self._parameter = re.compile(
-            rf'\s*<{token}parameter\s+name="([^{token}]*?)"\s+string="(true|false)"\s*>(.*?)</{token}parameter>'
-            rf"(?=\s*(?:<{token}parameter|</{token}invoke>))",
-            re.DOTALL,
+        self._call_tag = f"<{token}invoke"
+        self._call = re.compile(rf'<{token}invoke\s+name="([^{token}]*?)"\s*(/?)>')
+        self._call_end = re.compile(rf"\s*</{token}invoke>")
+        self._parameter = re.compile(rf'\s*<{token}parameter\s+name="([^{token}]*?)"\s+string="(true|false)"\s*>')
+        self._in_value = re.compile(
+            rf"(?P<opens><{token}parameter)|</{token}parameter>(?=(?P<ends>\s*(?:<{token}parameter|</{token}invoke>))?)"
         )
 
     def __call__(self, body: str, *, complete: bool, schemas: ToolSchemas) -> list[ReadCall]:
-        """The calls with their faults. One reaches from its opening tag to the next one's, the first from the start."""
-        cut = None if complete else CallFaultError(CallStatus.INCOMPLETE, "the block was cut before its end")
-        openings = [found.start() for found in self._call.finditer(body)]
-        if not openings:
-            return [self._read(body, schemas, cut)]
-        calls = []
-        for start, end in pairwise([0, *openings[1:], len(body)]):
-            text = body[start:end].strip()
-            call = self._read(text, schemas, cut if end == len(body) else None)
-            start = body.index(text, start)
-            calls.append(replace(call, start=start, end=start + len(text)))
+        """The calls with their faults. What is malformed reaches to the next call's opening tag."""
+        calls: list[ReadCall] = []
+        start = _skip_space(body, 0)
+        while start < len(body) or not calls:
+            name, parameters, end = self._read(body, start)
+            fault = None
+            if end is None:
+                shown = self._text(body[start : start + _SHOWN])
+                fault = CallFaultError(CallStatus.MALFORMED, f"the call that begins {shown!r} breaks the format")
+                end = body.find(self._call_tag, start + 1)
+                end = end if end >= 0 else len(body)
+            following = _skip_space(body, end)
+            if following == len(body) and not complete:
+                fault = CallFaultError(CallStatus.INCOMPLETE, "the block was cut before its end")
+            call = typed_call(name, parameters, schemas, fault=fault)
+            if body.startswith(self._call_tag, start):  # otherwise the block as a whole is the call's raw text
+                call = replace(call, start=start, end=start + len(body[start:end].rstrip()))
+            calls.append(call)
+            start = following
         return calls
 
-    def _read(self, text: str, schemas: ToolSchemas, fault: CallFaultError | None) -> ReadCall:
-        """One call. The whole text must be of the format."""
-        head = self._head.match(text)
-        position = head.end() if head else 0
+    def _read(self, body: str, start: int) -> tuple[str, list[Parameter], int | None]:
+        """The name and parameters of a call, and where it ends: None where it is not of the format."""
         parameters: list[Parameter] = []
-        while head and (found := self._parameter.match(text, position)):
-            key, is_string, value = found.groups()
-            if self._parameter_tag in value:
-                break  # a parameter without its closing tag, and the one after it
-            parameters.append(Parameter(key, self._text(value), is_string == "true"))
-            position = found.end()
-        closed = position == len(text) if head and head.group(2) else self._close.match(text, position)
-        if not closed:
-            rest = self._text(text[position : position + _QUOTED])
-            fault = fault or CallFaultError(CallStatus.MALFORMED, f"{rest!r} is no tag that can stand here")
-        return typed_call(head.group(1) if head else "", parameters, schemas, fault=fault)
+        call = self._call.match(body, start)
+        if call is None:
+            return "", parameters, None
+        name, is_empty = call.groups()
+        end = call.end()
+        if is_empty:
+            return name, parameters, end
+        while parameter := self._parameter.match(body, end):
+            key, is_string = parameter.groups()
+            closing = self._value_end(body, parameter.end())
+            if closing is None:
+                return name, parameters, None
+            value = self._text(body[parameter.end() : closing.start()])
+            parameters.append(Parameter(key, value, is_string == "true"))
+            end = closing.end()
+        closing = self._call_end.match(body, end)
+        return name, parameters, closing.end() if closing else None
+
+    def _value_end(self, body: str, start: int) -> re.Match[str] | None:
+        """The closing tag of the value that begins at `start`.
+
+        A value may quote tags: it closes the parameters that it opens, and a closing tag after which no tag of the call
+        follows is its own text.
+        """
+        depth = 0
+        for tag in self._in_value.finditer(body, start):
+            if tag["opens"]:
+                depth += 1
+                if depth > _DEEPEST:
+                    break
+            elif depth:
+                depth -= 1
+            elif tag["ends"] is not None:
+                return tag
+        return None
+
+
+def _skip_space(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return found.end() if found else position

@@ -63,10 +63,13 @@ class TextMarkers:
         self._first = frozenset(text[0] for text in by_text)
         self._longest = len(longest_first[0])
 
-    def split(self, text: str, pieces: list[Piece]) -> str:
-        """Append what is certain to `pieces`, and return the rest: the beginning of what may become a marker."""
+    def split(self, text: str, pieces: list[Piece], *, last: bool = False) -> str:
+        """Append what is certain to `pieces`, and return the rest: the beginning of what may become a marker.
+
+        With `last`, nothing follows that could end a marker: everything is certain.
+        """
         done = 0
-        begun = self._begun(text, 0)
+        begun = len(text) if last else self._begun(text, 0)
         for match in self._pattern.finditer(text):
             start, end = match.span()
             if begun <= start:  # a longer marker may be about to stand here
@@ -75,7 +78,8 @@ class TextMarkers:
                 pieces.append(text[done:start])
             pieces.append(self._found[match.group()])
             done = end
-            begun = self._begun(text, done)
+            if not last:
+                begun = self._begun(text, done)
         if begun > done:
             pieces.append(text[done:begun])
         return text[begun:]
@@ -211,6 +215,5 @@ class Lexer:
     def _flush(self, token_end: int, pieces: list[Piece]) -> None:
         """End what was begun: no character and no text marker goes on beyond a special token."""
         self._flush_character(token_end, pieces)
-        if self._tail:
-            pieces.append(self._tail)
-            self._tail = ""
+        if self._tail and self._text_markers is not None:
+            self._tail = self._text_markers.split(self._tail, pieces, last=True)

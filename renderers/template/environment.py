@@ -34,7 +34,7 @@ class GenerationExtension(Extension):
         """The body becomes a caller, so that assignments in it stay in it, as with transformers."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return nodes.CallBlock(self.call_method("mark"), [], [], body).set_lineno(line)
+        return nodes.CallBlock(self.call_method("mark", lineno=line), [], [], body, lineno=line)
 
     def mark(self, caller: Callable[[], str]) -> str:
         """The text of the body. Tracing puts its own function in this place."""
@@ -46,7 +46,7 @@ class GenerationExtension(Extension):
 class TemplateNamespace(Namespace):
     """The `namespace` of chat templates: a namespace that holds no names with a leading underscore."""
 
-    def __init__(*args: Any, **kwargs: Any) -> None:  # noqa: N805 - `self` may be an attribute's name
+    def __init__(*args: Any, **kwargs: Any) -> None:  # `self` may be an attribute's name
         itself, *rest = args
         attributes = dict(*rest, **kwargs)
         for name in attributes:
@@ -137,7 +137,7 @@ def template_errors() -> Iterator[None]:
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"{error.message} (template line {error.lineno})") from error
     except Exception as error:
-        text = str(error) if isinstance(error, jinja2.TemplateError) else f"{type(error).__name__}: {error}"
+        text = f"{error}" if isinstance(error, jinja2.TemplateError) else f"{type(error).__name__}: {error}"
         line = _line_of(error)
         raise TemplateError(text if line is None else f"{text} (template line {line})") from error
 

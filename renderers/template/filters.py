@@ -16,18 +16,27 @@ from markupsafe import Markup
 
 from renderers.template import rewriting
 from renderers.template.environment import ENVIRONMENT_OPTIONS, configure, to_json
-from renderers.template.sources import Dump, Field, Generated, Kept, Printed, common_source, flatten, mentions
-from renderers.template.strings import TracedMarkup, TracedString, derived, safe, traced
+from renderers.template.sources import (
+    NO_MESSAGE,
+    Dump,
+    Field,
+    Generated,
+    Kept,
+    Printed,
+    common_source,
+    flatten,
+    mentions,
+)
+from renderers.template.strings import TracedMarkup, TracedString, derived, escape, safe, traced, unwrapped
 
 #: The variable under which a render's registry stands. No template can spell it.
 REGISTRY = "registry of sources"
 
 
 class Registry:
-    """What one render knows by identity: its messages, and the dicts and lists in its inputs."""
+    """What one render knows by identity: the message and path of each dict and list in its inputs."""
 
     def __init__(self) -> None:
-        self.messages: dict[int, int] = {}
         self.containers: dict[int, tuple[int, str]] = {}
 
 
@@ -48,7 +57,7 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
         return name
 
     @staticmethod
-    def concat(parts: Iterable[str]) -> str:  # type: ignore[override]
+    def concat(parts: Iterable[str]) -> str:
         """Join what was printed: a macro's text, a block's, or the whole."""
         pieces = tuple(parts)
         if len(pieces) == 1:
@@ -62,13 +71,13 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """`str.format` in the sandbox, with sources."""
         plain = super().wrap_str_format(value)
-        pattern = getattr(value, "__self__", None)
-        if plain is None or not isinstance(pattern, TracedString):
+        if plain is None or not isinstance(value.__self__, TracedString):
             return plain
+        pattern: TracedString = value.__self__
 
         def wrapper(*args: Any, **kwargs: Any) -> str:
             if value.__name__ == "format_map":
-                return derived(str.__str__(plain(*args, **kwargs)), pattern, *args[0].values())
+                return derived(str.__str__(plain(*args, **kwargs)), pattern, *_strings_in(args[0]))
             return _TracedFormatter(self).run(pattern, args, kwargs)
 
         return wrapper
@@ -79,7 +88,7 @@ class _TracedFormatter(SandboxedFormatter):
 
     def run(self, pattern: TracedString, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         self._fields: list[str] = []
-        text = self.vformat(pattern, args, kwargs)
+        text: str = self.vformat(pattern, args, kwargs)
         parts: list[str] = []
         fields = iter(self._fields)
         position = 0
@@ -116,7 +125,7 @@ def _print(
     if not _TRACED.issuperset(map(type, values)):
         values, lines = _as_texts(context, values, lines, counts)
     result: TracedString = _new(TracedString, "".join(values))
-    result.source = Printed(values, lines, message)
+    result.traced_source = Printed(values, lines, message)
     return result
 
 
@@ -147,18 +156,33 @@ def _join(values: tuple[Any, ...]) -> str:
     return traced("".join(values), values)
 
 
-def _enter(item: Any, current: int, messages: Mapping[int, int]) -> int:
+@pass_context
+def _enter(context: Context, item: Any, current: int, messages: Mapping[int, int]) -> int:
     """The index of the message that a loop is at, or what it was outside the loop."""
-    return messages.get(id(item), current)
+    index = messages.get(id(item))
+    if index is not None:
+        return index
+    if type(item) is dict and "role" in item and id(item) not in _registry(context).containers:
+        # A message that the template put together itself, out of one of the caller's.
+        source = common_source(_strings_in(item))
+        if source is not None and source.message >= 0:
+            return source.message
+    return current
 
 
-def _enter_indexed(item: Any, current: int, messages: Mapping[int, int], lists: tuple[Any, ...]) -> int:
+@pass_context
+def _enter_indexed(
+    context: Context, item: Any, current: int, messages: Mapping[int, int], lists: tuple[Any, ...]
+) -> int:
     """The same for a loop that may count through the messages."""
     if type(item) is int:
         for indexed in lists:
-            if type(indexed) is list and -len(indexed) <= item < len(indexed) and id(indexed[item]) in messages:
-                return messages[id(indexed[item])]
-    return messages.get(id(item), current)
+            if type(indexed) is list and -len(indexed) <= item < len(indexed):
+                index = _enter(context, indexed[item], NO_MESSAGE, messages)
+                if index >= 0:
+                    return index
+        return current
+    return _enter(context, item, current, messages)
 
 
 def _keep(value: Any, message: int) -> Any:
@@ -168,14 +192,26 @@ def _keep(value: Any, message: int) -> Any:
 
 
 def _value_of(value: Any, key: Any) -> Any:
-    """A value whose source is not known, but the key that it was found under is the caller's."""
-    text = value.value if type(value) is TracedMarkup else value
-    if isinstance(text, TracedString | Undefined) or not isinstance(key, TracedString):
+    """A printed value whose source is not known, but the key that it was found under is the caller's."""
+    text = unwrapped(value)
+    if not isinstance(key, TracedString) or isinstance(text, Undefined) or not _is_lost(text):
         return value
-    source = key.source
-    if not isinstance(source, Field):
+    source = key.traced_source
+    if type(source) is not Field:
         return value
-    return traced(str(text), Dump(source.message, f"{source.path}.{key}"))
+    return traced(str.__str__(str(text)), Dump(source.message, f"{source.path}.{key}"))
+
+
+def _text_of(value: Any, key: Any) -> Any:
+    """The same for an operand of `+`, which only text may replace."""
+    return _value_of(value, key) if type(value) is str else value
+
+
+def _is_lost(value: Any) -> bool:
+    if not isinstance(value, TracedString):
+        return True
+    source = value.traced_source
+    return type(source) is Dump and source.path is None
 
 
 def _registry(context: Context) -> Registry:
@@ -206,7 +242,7 @@ def _dumped(context: Context, text: str, value: Any) -> str:
 
 def _strings_in(value: Any) -> Iterable[str]:
     if isinstance(value, str):
-        yield value
+        yield unwrapped(value)
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _strings_in(key)
@@ -224,10 +260,11 @@ def _tojson(context: Context, value: Any, *args: Any, **kwargs: Any) -> str:
     text = to_json(value, *args, **kwargs)
     if type(value) is not TracedString:
         return _dumped(context, text, value)
-    if str.__eq__(text[1:-1], value):
-        quote = derived('"', value)
-        return traced(text, (quote, value, quote))
-    return derived(text, value)
+    whole = derived(text, value)
+    if not str.__eq__(text[1:-1], value) or type(whole) is not TracedString:
+        return whole
+    quote = traced('"', whole.traced_source)
+    return traced(text, (quote, value, quote))
 
 
 @pass_context
@@ -259,7 +296,9 @@ def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = Fal
     text = jinja_filters.do_indent(s, width, first, blank)
     if not isinstance(s, TracedString):
         return text
-    margin = width if isinstance(width, TracedString) else traced(width if isinstance(width, str) else " " * width, None)
+    margin = (
+        width if isinstance(width, TracedString) else traced(width if isinstance(width, str) else " " * width, None)
+    )
     newline = traced("\n", None)
     lines = (s + newline).splitlines()
     if blank:
@@ -280,7 +319,11 @@ def _lossy(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(environment: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         extra = (environment,) if getattr(function, "jinja_pass_arg", None) is not None else ()
         result = function(*extra, value, *args, **kwargs)
-        if isinstance(result, str) and not isinstance(result, TracedString | Markup) and isinstance(value, TracedString):
+        if (
+            isinstance(result, str)
+            and not isinstance(result, TracedString | Markup)
+            and isinstance(value, TracedString)
+        ):
             return derived(result, value)
         return result
 
@@ -295,6 +338,9 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     rewriting.ENTER_INDEXED: _enter_indexed,
     rewriting.KEEP: _keep,
     rewriting.VALUE_OF: _value_of,
+    rewriting.TEXT_OF: _text_of,
+    "e": escape,
+    "escape": escape,
     "tojson": _tojson,
     "string": _string,
     "join": _joined,

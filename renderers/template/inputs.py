@@ -109,5 +109,7 @@ def prepare_tools(
     prepared: list[Any] = plain_data(list(tools)) if label is None else label("tools", list(tools))
     for index, tool in enumerate(prepared):
         if not isinstance(tool, dict):
-            raise ToolsError(f"tools[{index}]: a tool is a dict (its JSON schema), and this is {type(tools[index]).__name__}")
+            raise ToolsError(
+                f"tools[{index}]: a tool is a dict (its JSON schema), and this is {type(tools[index]).__name__}"
+            )
     return prepared

@@ -17,19 +17,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from jinja2 import nodes
+from jinja2 import TemplateAssertionError, nodes
 from jinja2.visitor import NodeTransformer
 
 #: Names of filters that no template can spell, so that it can neither call nor miss them.
 PRINT, ADD, JOIN = "print, traced", "add, traced", "join, traced"
 ENTER, ENTER_INDEXED, KEEP, VALUE_OF = "enter a message", "enter a message by index", "keep", "value of a key"
+TEXT_OF = "text of a key"
 #: The variables that hold the index of the message that a loop is at, and all messages. A template could spell them,
 #: and has no reason to.
 MESSAGE, MESSAGES = "_renderers_message_index", "_renderers_messages"
 _CAPTURE = "_renderers_captured_"
 
 # What is said to these methods never gets into the text.
-_LOOKING = frozenset({"startswith", "endswith", "split", "rsplit", "strip", "lstrip", "rstrip", "find", "count", "index"})
+_LOOKING = frozenset(
+    {"startswith", "endswith", "split", "rsplit", "strip", "lstrip", "rstrip", "find", "count", "index"}
+)
 
 _Statement = TypeVar("_Statement", bound=nodes.Node)
 
@@ -82,18 +85,18 @@ class Rewriter(NodeTransformer):
             return values, lines, [1] * len(values)
         line = _first_line(child)
         if isinstance(child, nodes.Add):
-            values = [self.visit(term) for term in _terms(child)]
+            values = [self._with_key(TEXT_OF, self.visit(term), term) for term in _terms(child)]
             return values, [line] * len(values), [len(values)]
         if isinstance(child, nodes.Concat):
-            values = [self.visit(item) for item in _merged(child.nodes)]
+            values = [self._with_key(VALUE_OF, self.visit(item), item) for item in _merged(child.nodes)]
             return values, [line] * len(values), [1] * len(values)
-        return [self._with_key(self.visit(child), child)], [line], [1]
+        return [self._with_key(VALUE_OF, self.visit(child), child)], [line], [1]
 
-    def _with_key(self, value: nodes.Expr, child: nodes.Expr) -> nodes.Expr:
+    def _with_key(self, how: str, value: nodes.Expr, child: nodes.Expr) -> nodes.Expr:
         """Numbers, booleans and None have no source of their own: give them the key that they were found under."""
-        for name in _names(child):
+        for name in _names_of_value(child) if self._keys else ():
             if name in self._keys:
-                return _filter(value, VALUE_OF, [_load(self._keys[name], child.lineno)])
+                return _filter(value, how, [_load(self._keys[name], child.lineno)])
         return value
 
     def _output(self, values: list[nodes.Expr], lines: list[int], counts: list[int], line: int) -> nodes.Output:
@@ -104,6 +107,11 @@ class Rewriter(NodeTransformer):
         return nodes.Output([printed], lineno=line)
 
     # What only looks ------------------------------------------------------------------------------------------------
+
+    def visit_EvalContextModifier(self, node: nodes.EvalContextModifier) -> nodes.Node:  # noqa: N802
+        raise TemplateAssertionError("a template with {% autoescape %} cannot be traced", node.lineno)
+
+    visit_ScopedEvalContextModifier = visit_EvalContextModifier  # noqa: N815
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:  # noqa: N802
         return node
@@ -161,7 +169,7 @@ class Rewriter(NodeTransformer):
             around: list[nodes.Expr] = [_load(MESSAGE, line), _load(MESSAGES, line)]
             if indexed:
                 lists = nodes.Tuple([_load(name, line) for name in indexed], "load", lineno=line)
-                current = _filter(_load(targets[0], line), ENTER_INDEXED, [*around, lists])
+                current: nodes.Expr = _filter(_load(targets[0], line), ENTER_INDEXED, [*around, lists])
             else:
                 current = _load(MESSAGE, line)
                 for name in reversed(targets):
@@ -170,10 +178,11 @@ class Rewriter(NodeTransformer):
         return node
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Assign:  # noqa: N802
-        looks = isinstance(node.node, nodes.Compare | nodes.Not | nodes.Test | nodes.Name)
-        node.node = self.visit(node.node)
-        if self._loop_depth and isinstance(node.target, nodes.NSRef) and not (looks or isinstance(node.node, nodes.Const)):
-            node.node = _filter(node.node, KEEP, [_load(MESSAGE, node.lineno)])
+        value: nodes.Expr = self.visit(node.node)
+        no_text = isinstance(value, nodes.Compare | nodes.Not | nodes.Test | nodes.Name | nodes.Const)
+        if self._loop_depth and isinstance(node.target, nodes.NSRef) and not no_text:
+            value = _filter(value, KEEP, [_load(MESSAGE, node.lineno)])
+        node.node = value
         return node
 
     def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:  # noqa: N802
@@ -264,6 +273,17 @@ def _first_line(node: nodes.Node) -> int:
 def _names(node: nodes.Node) -> list[str]:
     """The names of variables in a part of the tree."""
     return [node.name] if isinstance(node, nodes.Name) else [name.name for name in node.find_all(nodes.Name)]
+
+
+def _names_of_value(node: nodes.Expr) -> list[str]:
+    """The names that an expression's value is taken from, and not only chosen or changed by."""
+    if isinstance(node, nodes.Name):
+        return [node.name]
+    if isinstance(node, nodes.CondExpr):
+        return _names_of_value(node.expr1) + (_names_of_value(node.expr2) if node.expr2 is not None else [])
+    if isinstance(node, nodes.Filter | nodes.Getattr | nodes.Getitem) and node.node is not None:
+        return _names_of_value(node.node)
+    return []
 
 
 def _indexed_by(loop: nodes.For) -> list[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
+
 #: No message: the tools, the template's text outside the messages' loop.
 NO_MESSAGE = -1
 #: No template line yet: the text has not been printed.
@@ -27,14 +28,11 @@ NO_LINE = 0
 Run = tuple[int, int, int, str | None, int, bool, object | None]
 
 
-class Field:
+class Field(NamedTuple):
     """The text is that of a caller's field, from its first character on."""
 
-    __slots__ = ("message", "path")
-
-    def __init__(self, message: int, path: str) -> None:
-        self.message = message
-        self.path = path
+    message: int
+    path: str
 
 
 class Dump:
@@ -109,33 +107,33 @@ Source = Field | Dump | Part | Printed | Kept | Generated | Flat | tuple[str, ..
 
 
 class TracedLike(str):
-    """A string that knows its source. Its operations are in `renderers.template.strings`."""
+    """A string that knows its source. Its operations are in `renderers.template.strings`.
 
-    __slots__ = ("source",)
-    source: Any  # a `Source`; Any, because the hot paths ask for its type and not with isinstance
+    The attribute has a name that no template asks for: templates do ask strings for `source`, `text` or `type`.
+    """
 
-
-_LEAVES = (Field, Dump, Flat)
+    __slots__ = ("traced_source",)
+    traced_source: Any  # a `Source`; Any, because the hot paths look at its exact type
 
 
 def flatten(text: TracedLike) -> Flat:
     """The runs of a string, kept with it so that they are computed once."""
-    source = text.source
-    if isinstance(source, Flat):
+    source = text.traced_source
+    if type(source) is Flat:
         return source
     flat = Flat(_walk(text))
-    text.source = flat
+    if source is not None:  # the template's own text is shared by all renders, and its one run is no work
+        text.traced_source = flat
     return flat
 
 
 def part_of(whole: TracedLike, start: int) -> Part:
     """The source of a part of a string."""
-    source = whole.source
-    if type(source) is Field:
-        return Part(whole, start)
-    if isinstance(source, Part):  # a part of a part: no chains, which would be walked again and again
+    source = whole.traced_source
+    kind = type(source)
+    if kind is Part:  # a part of a part: no chains, which would be walked again and again
         return Part(source.whole, source.start + start)
-    if source is not None and not isinstance(source, _LEAVES):
+    if kind is not Field and source is not None:
         flatten(whole)
     return Part(whole, start)
 
@@ -151,12 +149,12 @@ def _walk(text: TracedLike) -> list[Run]:  # noqa: C901, PLR0912 - one flat loop
         if not node:
             continue
         if not isinstance(node, TracedLike):
-            node = getattr(node, "value", node)  # what `safe` gives holds the traced string
+            node = getattr(node, "traced_value", node)  # what `safe` gives holds the traced string
             if not isinstance(node, TracedLike):
                 end += len(node)
                 runs.append((end, line, message, None, -1, True, generation))
                 continue
-        source = node.source
+        source = node.traced_source
         kind = type(source)
         if source is None:
             end += len(node)
@@ -186,15 +184,13 @@ def _walk(text: TracedLike) -> list[Run]:  # noqa: C901, PLR0912 - one flat loop
     return runs
 
 
-def _add_part(
-    runs: list[Run], end: int, source: Any, length: int, outer: tuple[int, int, object | None]
-) -> int:
+def _add_part(runs: list[Run], end: int, source: Any, length: int, outer: tuple[int, int, object | None]) -> int:
     """Append the runs of a part of a string, or of one that was flattened before, and return the new end."""
     line, message, generation = outer
     start = 0
     if type(source) is Part:
         start = source.start
-        whole = source.whole.source
+        whole = source.whole.traced_source
         if whole is None:
             runs.append((end + length, line, message, None, -1, False, generation))
             return end + length
@@ -225,8 +221,11 @@ def mentions(text: str, message: int) -> bool:
         node = stack.pop()
         if not node or not isinstance(node, TracedLike):
             continue
-        source = node.source
-        if isinstance(source, tuple):
+        source = node.traced_source
+        if isinstance(source, Field | Dump):
+            if source.message == message:
+                return True
+        elif isinstance(source, tuple):
             stack.extend(source)
         elif isinstance(source, Printed):
             stack.extend(source.values)
@@ -234,10 +233,7 @@ def mentions(text: str, message: int) -> bool:
             stack.append(source.value)
         elif isinstance(source, Part):
             stack.append(source.whole)
-        elif isinstance(source, Flat):
-            if any(run[2] == message and run[3] is not None for run in source.runs):
-                return True
-        elif isinstance(source, Field | Dump) and source.message == message:
+        elif isinstance(source, Flat) and any(run[2] == message and run[3] is not None for run in source.runs):
             return True
     return False
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Self, SupportsIndex
 
+import markupsafe
 from markupsafe import Markup
 
-from renderers.template.sources import Dump, Flat, Run, Source, TracedLike, common_source, flatten, part_of
+from renderers.template.sources import NO_MESSAGE, Dump, Flat, Run, Source, TracedLike, common_source, flatten, part_of
 
 _new: Callable[[type[Any], str], Any] = str.__new__
 _SPECIFIER = re.compile(r"%(?:\((?P<name>[^()]*)\))?(?P<format>[#0\- +]*\d*(?:\.\d+)?[hlL]?[a-zA-Z%])")
@@ -22,6 +23,11 @@ class TracedString(TracedLike):
     """A string with its source. Equal to, hashed as, and printed as the plain string."""
 
     __slots__ = ()
+
+    def __new__(cls, *args: Any) -> Self:
+        result = str.__new__(cls, *args)
+        result.traced_source = Dump(NO_MESSAGE, None)
+        return result
 
     def __str__(self) -> str:
         # Printing must keep the source: `str()` gives back whatever this returns.
@@ -98,27 +104,23 @@ class TracedString(TracedLike):
     def rpartition(self, *separator: Any) -> Any:
         return _consecutive(self, str.rpartition(self, *separator))
 
-    def join(self, *iterable: Any) -> Any:
-        items = list(iterable[0]) if len(iterable) == 1 and not isinstance(iterable[0], str) else None
-        if items is None:
-            items = list(*iterable)
-        return _joined(self, items, str.join(self, items))
+    def join(self, *args: Any) -> Any:
+        if len(args) != 1 or not hasattr(args[0], "__iter__"):
+            return str.join(self, *args)
+        items = list(args[0])
+        return traced(str.join(self, items), _interleaved(self, items))
 
-    def replace(self, *args: Any) -> Any:
-        result = str.replace(self, *args)
+    def replace(self, *args: Any, **kwargs: Any) -> Any:
+        result = str.replace(self, *args, **kwargs)
         if str.__eq__(result, self):
             return self
-        old, new, *limit = args
+        old, new, count = *args[:2], args[2] if len(args) > 2 else kwargs.get("count", -1)
         if old:
-            return _joined(new, str.split(self, old, *limit), result, _located(self, str.split(self, old, *limit), old))
-        characters = list(self)
-        count = limit[0] if limit and limit[0] >= 0 else len(self) + 1
-        pieces: list[str] = []
-        for position in range(len(self) + 1):
-            if position < count:
-                pieces.append(new)
-            pieces.extend(characters[position : position + 1])
-        return traced(result, tuple(pieces))
+            return traced(result, _interleaved(new, self.split(old, count)))
+        places = len(self) + 1 if count < 0 else count
+        pieces = [piece for character in list(self)[: places - 1] for piece in (new, character)]
+        # The last insertion stands before what is left, or at the end.
+        return traced(result, (*pieces, new, self[places - 1 :]))
 
     def upper(self, *args: Any) -> Any:
         return _recast(self, str.upper(self, *args), str.upper)
@@ -165,7 +167,7 @@ TracedString.__module__ = "builtins"
 def traced(text: str, source: Source) -> TracedString:
     """The text with its source."""
     result: TracedString = _new(TracedString, text)
-    result.source = source
+    result.traced_source = source
     return result
 
 
@@ -209,16 +211,10 @@ def _consecutive(whole: TracedString, pieces: Iterable[str]) -> tuple[Any, ...]:
     return tuple(result)
 
 
-def _joined(separator: str, items: Sequence[str], text: str, pieces: Sequence[str] | None = None) -> TracedString:
-    parts: list[str] = []
-    for item in items if pieces is None else pieces:
-        if parts and separator:
-            parts.append(separator)
-        elif not parts and separator:
-            parts = [item]
-            continue
-        parts.append(item)
-    return traced(text, tuple(parts))
+def _interleaved(separator: str, items: Sequence[str]) -> tuple[str, ...]:
+    if not separator or not items:
+        return tuple(items)
+    return tuple(piece for item in items for piece in (separator, item))[1:]
 
 
 def _recast(origin: TracedString, text: str, each: Callable[[str], str]) -> TracedString:
@@ -227,7 +223,7 @@ def _recast(origin: TracedString, text: str, each: Callable[[str], str]) -> Trac
     if len(text) != len(origin):
         lengths = [len(each(character)) for character in str.__iter__(origin)]
         if sum(lengths) != len(text):
-            return traced(text, common_source((origin,)) or Dump(-1, None))
+            return traced(text, common_source((origin,)) or Dump(NO_MESSAGE, None))
     runs: list[Run] = []
     begin = end = 0
     for run in flatten(origin).runs:
@@ -265,7 +261,7 @@ def _formatted(pattern: TracedString, text: str, values: Any) -> Any:
             value = next(remaining) if name is None else values[name]
         except (StopIteration, LookupError, TypeError):
             break
-        parts.append(str(value) if specifier == "%s" else derived(specifier % value, value))
+        parts.append(str(value) if specifier == "%s" else derived(specifier % (value,), value))
     parts.append(pattern[position:])
     if "".join(parts) == text:
         return traced(text, tuple(parts))
@@ -276,11 +272,11 @@ def _formatted(pattern: TracedString, text: str, values: Any) -> Any:
 class TracedMarkup(Markup):
     """What the `safe` filter gives: text that escapes what is added to it, and still knows its source."""
 
-    __slots__ = ("value",)
-    value: str
+    __slots__ = ("traced_value",)
+    traced_value: str
 
     def __str__(self) -> str:
-        return self.value
+        return self.traced_value
 
     def __add__(self, other: Any) -> Any:
         return _marked(Markup.__add__(self, other), (self, other))
@@ -296,13 +292,28 @@ TracedMarkup.__module__ = "markupsafe"
 def safe(text: Any) -> Markup:
     """What `Markup(text)` is, with the source of the text."""
     result: Any = _new(TracedMarkup, str.__str__(Markup(text)))
-    result.value = text if isinstance(text, TracedString) else str(text)
+    result.traced_value = text if isinstance(text, TracedString) else str(text)
     return result  # type: ignore[no-any-return]
+
+
+def escape(text: Any) -> Markup:
+    """What `markupsafe.escape(text)` is, with the source of the text."""
+    result = markupsafe.escape(text)
+    if not isinstance(text, TracedString):
+        return result
+    marked: Any = _new(TracedMarkup, str.__str__(result))
+    marked.traced_value = text if str.__eq__(result, text) else derived(str.__str__(result), text)
+    return marked  # type: ignore[no-any-return]
+
+
+def unwrapped(value: Any) -> Any:
+    """The traced string in what `safe` gave, or the value itself."""
+    return value.traced_value if type(value) is TracedMarkup else value
 
 
 def _marked(result: Any, parts: tuple[Any, ...]) -> Any:
     if result is NotImplemented or sum(map(len, parts)) != len(result):
         return result  # something was escaped
     marked: Any = _new(TracedMarkup, str.__str__(result))
-    marked.value = traced(result, tuple(str(part) for part in parts))
+    marked.traced_value = traced(result, tuple(str(part) for part in parts))
     return marked

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Template, nodes
 
+from renderers.errors import TemplateError
 from renderers.template.environment import clock, make_environment, template_errors
 from renderers.template.filters import REGISTRY, Registry, TracingEnvironment
 from renderers.template.inputs import SCALARS, plain_data, prepare_messages, prepare_tools
@@ -17,13 +18,25 @@ from renderers.template.sources import NO_MESSAGE, Field, flatten
 from renderers.template.strings import TracedString, traced
 
 _ENVIRONMENT = make_environment()
+_STRINGS = frozenset({str})
 _new: Any = str.__new__
 _make: Any = tuple.__new__
 
 # The names of OpenAI's message format. They are looked up for every message and hardly ever printed; without a source
 # they are found faster.
 _PLAIN_KEYS = frozenset(
-    {"role", "content", "reasoning_content", "thinking", "reasoning", "tool_calls", "tool_call_id", "name", "id", "type"}
+    {
+        "role",
+        "content",
+        "reasoning_content",
+        "thinking",
+        "reasoning",
+        "tool_calls",
+        "tool_call_id",
+        "name",
+        "id",
+        "type",
+    }
     | {"function", "arguments", "text"}
 )
 
@@ -110,6 +123,7 @@ class TracedTemplate:
 
     def __init__(self, source: str) -> None:
         self.source = source
+        self._plain: PlainTemplate | None = None
         environment = TracingEnvironment()
         with template_errors():
             tree = environment.parse(source)
@@ -146,15 +160,28 @@ class TracedTemplate:
         for name, value in (variables or {}).items():
             values[name] = labels.variable(name, value)
         values["messages"] = prepare_messages(messages, null_content=null_content, label=labels.message)
-        for index, message in enumerate(values["messages"]):
-            labels.registry.messages[id(message)] = index
         values["tools"] = prepare_tools(tools, label=labels.variable)
         values["add_generation_prompt"] = add_generation_prompt
         values[MESSAGE] = NO_MESSAGE
-        values[MESSAGES] = labels.registry.messages
+        values[MESSAGES] = {id(message): index for index, message in enumerate(values["messages"])}
         values[REGISTRY] = labels.registry
-        with template_errors():
-            text = self._template.render(values)
+        try:
+            with template_errors():
+                text = self._template.render(values)
+        except TemplateError:
+            # Tracing takes what one output prints in one piece, so another of several faults may come up first, or one
+            # on another line. The plain render says which it is.
+            if self._plain is None:
+                self._plain = PlainTemplate(self.source)
+            self._plain.render(
+                messages,
+                tools=tools,
+                add_generation_prompt=add_generation_prompt,
+                variables=variables,
+                now=now,
+                null_content=null_content,
+            )
+            raise
         return _spans_of(text)
 
 
@@ -181,6 +208,8 @@ class _Labels:
     def message(self, index: int, message: Mapping[Any, Any]) -> dict[Any, Any]:
         """A message's fields. What is None stays out, before it costs anything."""
         value = self._value
+        if not _STRINGS.issuperset(map(type, message)):
+            message = plain_data(message)
         return {
             key if key in _PLAIN_KEYS else value(key, index, key): value(item, index, key)
             for key, item in message.items()
@@ -200,7 +229,7 @@ class _Labels:
         kind = type(value)
         if kind is str:
             text: TracedString = _new(TracedString, value)
-            text.source = Field(message, path)
+            text.traced_source = _make(Field, (message, path))
             return text
         if kind is dict:
             labelled: Any = {
@@ -222,7 +251,7 @@ class _Labels:
 def _spans_of(text: str) -> TracedText:
     """Merge the runs into spans."""
     if not isinstance(text, TracedString):
-        return TracedText(str.__str__(text), ())
+        text = TracedString(text)
     spans: list[SourceSpan] = []
     ranges: list[tuple[int, int]] = []
     start = begin = 0

@@ -61,35 +61,33 @@ _BAD_IDS: dict[str, Any] = {
 }
 
 
-def _expect(what: str, kinds: tuple[type[Exception], ...], call: Callable[[], Any]) -> Exception:
-    """The error that a call raises, which must be of one of these kinds."""
+def _expect(what: str, kind: type[RendererError], call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """The error that a call raises, which must be of this kind."""
     try:
         with damage_allowed():
-            result = call()
-    except kinds as error:
+            result = call(*arguments, **named)
+    except kind as error:
         if not str(error):
             fail(f"{what}: an error without a text")
         return error
     except Exception as error:
-        raise AssertionError(f"{what}: {error!r} is none of {', '.join(kind.__name__ for kind in kinds)}") from error
-    fail(f"{what}: accepted, gave {result!r}")
+        raise AssertionError(f"{what}: {error!r} is no {kind.__name__}") from error
+    return fail(f"{what}: accepted, gave {result!r}")
 
 
 def check_bad_input(renderer: Renderer[Any]) -> None:
     """Messages, tools and token IDs that cannot be are typed errors, and name the message where one is at fault."""
     for what, (messages, index) in _BAD_MESSAGES.items():
-        error = _expect(what, (MessageError,), lambda messages=messages: renderer.render(messages))
-        if isinstance(error, MessageError) and error.message_index != index:
+        error = _expect(what, MessageError, renderer.render, messages)
+        if error.message_index != index:
             fail(f"{what}: the error names message {error.message_index}, not {index}: {error}")
     for what, tools in _BAD_TOOLS.items():
-        _expect(f"tools, {what}", (RendererError,), lambda tools=tools: renderer.render([_USER], tools=tools))
+        _expect(f"tools, {what}", RendererError, renderer.render, [_USER], tools=tools)
     prompt = renderer.render([_USER], add_generation_prompt=True)
     for what, ids in _BAD_IDS.items():
-        _expect(f"completion, {what}", (TokenIdsError,), lambda ids=ids: renderer.parse_response(ids))
-        _expect(
-            f"completion to bridge, {what}", (TokenIdsError,), lambda ids=ids: renderer.bridge(prompt, ids, [_USER])
-        )
-        _expect(f"prompt to bridge, {what}", (TokenIdsError,), lambda ids=ids: renderer.bridge(ids, [1], [_USER]))
+        _expect(f"completion, {what}", TokenIdsError, renderer.parse_response, ids)
+        _expect(f"completion to bridge, {what}", TokenIdsError, renderer.bridge, prompt, ids, [_USER])
+        _expect(f"prompt to bridge, {what}", TokenIdsError, renderer.bridge, ids, [1], [_USER])
     unknown = renderer.tokenizer.vocabulary_size + 1000
     parsed = renderer.parse_response([unknown])
     if parsed.content.strip("\ufffd") or len(parsed.spans) != 1:

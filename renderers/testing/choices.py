@@ -24,6 +24,9 @@ class Choices:
         self._data = data
         self._position = 0
 
+    def __repr__(self) -> str:
+        return f"Choices({self._data.rstrip(bytes(1))!r})"
+
     def _next(self) -> int:
         position = self._position
         if position >= len(self._data):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from renderers.refusal import RefusalReason
 from renderers.testing import checks
-from renderers.testing.choices import Choices
 from renderers.testing.segmentation import Segmenter
-from renderers.testing.strategies import continuations, conversations, replies, rollouts, token_sequences
+from renderers.testing.strategies import continuations, conversations, decided, replies, rollouts, token_sequences
 from renderers.testing.support import fail, rendered
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from renderers.renderer import Renderer
+    from renderers.testing.choices import Choices
     from renderers.testing.messages import Conversation, Rollout
     from renderers.testing.profile import Profile
     from renderers.testing.support import Reference
 
 _CUTS = st.lists(st.integers(0, 60), max_size=12)
-_DECISIONS = st.binary(min_size=60, max_size=60).map(Choices)
+_DECISIONS = decided(lambda choices: choices, 60)
 
 
 @dataclass
@@ -149,8 +150,16 @@ class _Kit:
 
         # A policy of the caller's own leaves the template: the render under the same policy is the reference then.
         reference = own if retention is not None or self.reference is None else self.reference
+        # That policy ends at a user's message, whether or not there was any reasoning.
+        asked = any(message["role"] == "user" for message in continuation.new_messages)
         return checks.check_bridge(
-            renderer, continuation, reference, self.profile, segmenter=self.segmenter, choices=choices
+            renderer,
+            continuation,
+            reference,
+            self.profile,
+            allowed={RefusalReason.RETENTION} if retention == "tool_cycle" and asked else (),
+            segmenter=self.segmenter,
+            choices=choices,
         )
 
     def cut_bridge(self, example: tuple[Any, int]) -> str:

@@ -51,7 +51,7 @@ def test_its_deltas_come_with_the_first_feed(bound: BoundReplyGrammar, adapter: 
 
 def test_whole_calls_of_the_prompt_only_count(bound: BoundReplyGrammar, adapter: Any) -> None:
     """A call of the prompt is not the reply's, but two calls of one turn never have one ID."""
-    for cut in (0, 8, 40):
+    for cut in (0, 11, 40):
         opening, ids = encode(adapter, f"{CALL}\n{CALL[:cut]}"), encode(adapter, CALL[cut:])
         parsed = parse_ids(bound, ids, opening_ids=opening)
         assert [(call.id, call.status) for call in parsed.tool_calls] == [("call_1", "ok")]
@@ -61,9 +61,9 @@ def test_a_call_begun_inside_the_prompts_reasoning(bound: BoundReplyGrammar, ada
     for cut in (11, 30, len(CALL)):
         opening, rest = encode(adapter, "<think>\nso\n" + CALL[:cut]), CALL[cut:]
         parsed = parse_ids(bound, encode(adapter, rest + "<|im_end|>"), opening_ids=opening)
-        if cut < len(CALL):
-            assert [call.status for call in parsed.tool_calls] == ["ok"]
-        assert (parsed.reasoning_content, parsed.content) == ("" if cut < 0 else parsed.reasoning_content, "")
+        # A call that the prompt closed is the prompt's.
+        assert [call.raw for call in parsed.tool_calls] == ([CALL] if rest else [])
+        assert (parsed.reasoning_content, parsed.content, parsed.reasoning_complete) == (None, "", False)
         thought = parse_ids(bound, encode(adapter, rest + "\nno\n</think>\n\nx"), opening_ids=opening)
         assert thought.reasoning_content == rest + "\nno"
         assert (thought.content, thought.tool_calls) == ("x", [])
