@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from renderers import bridging
 from renderers.conversation import Conversation, History, Turn
 from renderers.encoding import Encoder
-from renderers.errors import MessageError, TokenizerError
+from renderers.errors import MessageError, TokenizerError, UnsupportedMessageError
 from renderers.messages import (
     NO_TOOLS,
     Message,
@@ -223,6 +223,27 @@ class FamilyRenderer(Renderer[ConfigT]):
             f"the {self.family} template prints no {turn.role} messages, so the model never sees this one; send it as a "
             "system message",
         )
+
+    def drop_tools(self, out: Writer, tools: Tools) -> None:
+        """Say that the template prints no tools, where there are some."""
+        if tools:
+            out.damage(
+                "dropped_tools",
+                0,
+                f"the {self.family} template prints no tools, so the model is never told of these; describe them in the "
+                "system message",
+            )
+
+    def required_text(self, message: Message, index: int) -> str:
+        """A message's content as one text, where the template fails without content.
+
+        Raises:
+            UnsupportedMessageError: where it is null or missing.
+        """
+        if message.content is None:
+            problem = f"the {self.family} template fails on a {message.role} message without content; give it a text"
+            raise UnsupportedMessageError(problem, message_index=index, field="content")
+        return self.text_of(message)
 
     def fold(self, history: History, messages: Sequence[Message]) -> list[History]:
         """The history before each message, and after the last."""

@@ -105,7 +105,7 @@ class MessageForm:
         arguments = {_PROBE_KEY: _PROBE_VALUE}
         text, as_object = self._try(json.dumps(arguments)), self._try(arguments)
         takes_text = text is not None and f'\\"{_PROBE_KEY}' not in text and _PROBE_VALUE in text
-        takes_object = as_object is not None and f"'{_PROBE_KEY}'" not in as_object and _PROBE_VALUE in as_object
+        takes_object = as_object is not None and f"{{'{_PROBE_KEY}'" not in as_object and _PROBE_VALUE in as_object
         # A template that prints no arguments in either form gets them as they come.
         return (takes_text, takes_object) if takes_text or takes_object else (True, True)
 

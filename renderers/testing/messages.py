@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from renderers.testing.choices import Choices
 from renderers.testing.texts import PROSE, WORDS, adversarial_text, clean_text
-from renderers.testing.values import TOOL_NAMES, arguments, arguments_object, tools
+from renderers.testing.values import TOOL_NAMES, arguments, arguments_by_schema, arguments_object, tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,9 @@ class Builder:
     def __init__(self, profile: Profile, conversation_tools: Sequence[dict[str, Any]] | None) -> None:
         self.profile = profile
         self.messages: list[dict[str, Any]] = []
-        self._names: list[str] = [tool["function"]["name"] for tool in conversation_tools or ()]
+        functions = [tool["function"] for tool in conversation_tools or ()]
+        self._names: list[str] = [function["name"] for function in functions]
+        self._parameters = {function["name"]: function.get("parameters") for function in reversed(functions)}
         self._offers_tools = bool(conversation_tools)
         self._open: list[tuple[str, str]] = []  # calls that have no result yet: ID and name
         self._had_calls = False
@@ -282,7 +284,10 @@ class Builder:
         name = self._tool_name(choices)
         number = self._calls_made + index
         call_id = f"functions.{name}:{number}" if self.profile.call_ids == "kimi" else f"call_{number}"
-        found = arguments_object(choices, self.profile, clean=True)
+        if self.profile.typed_arguments:
+            found = arguments_object(choices, self.profile, clean=True)
+        else:
+            found = arguments_by_schema(choices, self.profile, self._parameters.get(name))
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": found}}
 
 

@@ -49,6 +49,30 @@ def arguments_object(choices: Choices, profile: Profile, *, clean: bool) -> dict
     return {choices.pick(keys): value(choices, profile, clean=clean) for _ in range(choices.below(4))}
 
 
+def arguments_by_schema(choices: Choices, profile: Profile, parameters: Any) -> dict[str, Any]:
+    """Arguments of the types that a tool's schema names, for formats that read values by it.
+
+    Parameters whose schema leaves the type open are left out. Where there is no schema, a text that is no JSON.
+    """
+    properties: dict[str, Any] = parameters.get("properties", {}) if isinstance(parameters, dict) else {}
+    if not properties:
+        return {choices.pick(PLAIN_KEYS): choices.pick(PROSE)} if choices.chance(50) else {}
+    found: dict[str, Any] = {}
+    for key, schema in properties.items():
+        kind = schema.get("type") if choices.chance(75) else None
+        if kind == "string":
+            found[key] = choices.pick(schema["enum"]) if "enum" in schema else clean_text(choices)
+        elif kind in {"integer", "number"}:
+            found[key] = choices.pick([number for number in NUMBERS if kind == "number" or isinstance(number, int)])
+        elif kind == "boolean":
+            found[key] = choices.chance(50)
+        elif kind == "array":
+            found[key] = [value(choices, profile, clean=True, depth=1) for _ in range(choices.below(3))]
+        elif kind == "object":
+            found[key] = arguments_object(choices, profile, clean=True)
+    return found
+
+
 def arguments(choices: Choices, profile: Profile) -> dict[str, Any] | str:
     """The arguments of a call: an object, JSON text in one of several spellings, or text that is no JSON.
 
