@@ -8,4 +8,5 @@ FAMILIES = (
     "families.glm:GLM45Renderer",
     "families.glm:GLM5Renderer",
     "families.deepseek_v3:DeepSeekV3Renderer",
+    "families.deepseek_v31:DeepSeekV31Renderer",
 )

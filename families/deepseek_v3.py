@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from renderers.config import RendererConfig, Revision
-from renderers.conversation import NEVER, Conversation, History, Turn
-from renderers.family import FamilyRenderer
+from renderers.conversation import NEVER, History, Turn
 from renderers.formats.fenced_calls import FencedJsonCalls
-from renderers.formats.hoisted_systems import refuse_system, write_systems
+from renderers.formats.role_tokens import RoleTokenRenderer
 from renderers.messages import Message
 from renderers.parsing import Reasoning, ReplyGrammar
-from renderers.refusal import BridgeRefusal
 from renderers.writer import Writer
 
 BEGIN, END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
@@ -55,7 +53,7 @@ class State:
     after_results: bool = False
 
 
-class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
+class DeepSeekV3Renderer(RoleTokenRenderer[DeepSeekV3Config]):
     """Renders, parses and bridges conversations of DeepSeek V3 and R1."""
 
     family = "deepseek-v3"
@@ -76,6 +74,7 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
             retention="none",
         ),
     )
+    begin_token, user_token = BEGIN, USER
     stop_tokens = (END,)
     turn_close = END
     reply_headers = (ASSISTANT, OUTPUTS_END)
@@ -121,10 +120,6 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
         """The templates print no reasoning."""
         return NEVER
 
-    def refuse_extension(self, message: Message) -> BridgeRefusal | None:
-        """System messages stand before all others."""
-        return refuse_system(message)
-
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, R1's reasoning is what stands before the last `</think>` of an answer."""
         reasoning, content = message.reasoning_text, self.text_of(message)
@@ -133,33 +128,21 @@ class DeepSeekV3Renderer(FamilyRenderer[DeepSeekV3Config]):
             return before.removeprefix(THINK).strip("\n"), content.removeprefix("\n\n")
         return reasoning, content
 
-    def write_preamble(self, out: Writer, conversation: Conversation) -> None:
-        """All system messages, and no tools."""
-        out.scaffold(BEGIN)
-        write_systems(out, conversation.messages, self.required_text)
-        self.drop_tools(out, conversation.tools)
+    def write_reply(self, out: Writer, turn: Turn) -> None:
+        """Calls or an answer; a turn whose reasoning a policy keeps is written as the model samples it."""
+        if turn.keeps_reasoning and self.is_reasoning(turn.reasoning or ""):
+            self._write_as_sampled(out, turn)
+        elif self._takes_calls(turn.message) and not turn.is_open:
+            self._write_calls(out, turn)
+        else:
+            self._write_answer(out, turn)
 
-    def write_message(self, out: Writer, turn: Turn) -> None:
-        """One message. Only an assistant's turn is closed."""
-        match turn.role:
-            case "system":
-                pass  # stands in the preamble
-            case "user":
-                out.scaffold(USER)
-                out.body(self.required_text(turn.message, turn.index))
-            case "assistant" if turn.keeps_reasoning and self.is_reasoning(turn.reasoning or ""):
-                self._write_as_sampled(out, turn)
-            case "assistant" if self._takes_calls(turn.message) and not turn.is_open:
-                self._write_calls(out, turn)
-            case "assistant":
-                self._write_answer(out, turn)
-            case "tool":
-                later = "" if self._is_r1 else "\n"
-                out.scaffold((later if turn.state.results_begun else OUTPUTS) + OUTPUT)
-                out.body(self.required_text(turn.message, turn.index))
-                out.scaffold(OUTPUT_END)
-            case _:
-                self.drop(out, turn)
+    def write_result(self, out: Writer, turn: Turn, text: str) -> None:
+        """The conversation's first result opens the section; a line feed stands before V3's later ones."""
+        later = "" if self._is_r1 else "\n"
+        out.scaffold((later if turn.state.results_begun else OUTPUTS) + OUTPUT)
+        out.body(text)
+        out.scaffold(OUTPUT_END)
 
     def _takes_calls(self, message: Message) -> bool:
         """Whether the template prints a message's calls and no answer: with a list of them, be it empty, or in V3

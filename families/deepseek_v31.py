@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from renderers.config import RendererConfig, Revision
-from renderers.conversation import NEVER, Conversation, History, Turn
-from renderers.family import FamilyRenderer
+from renderers.conversation import NEVER, History, Turn
 from renderers.formats.headed_calls import CallHead, HeadedJsonCalls
-from renderers.formats.hoisted_systems import refuse_system, write_systems
+from renderers.formats.role_tokens import RoleTokenRenderer
 from renderers.messages import Message
 from renderers.parsing import Reasoning, ReplyGrammar
-from renderers.refusal import BridgeRefusal
 from renderers.writer import Writer
 
 BEGIN, END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
@@ -54,7 +52,7 @@ class State:
     after_results: bool = False
 
 
-class DeepSeekV31Renderer(FamilyRenderer[DeepSeekV31Config]):
+class DeepSeekV31Renderer(RoleTokenRenderer[DeepSeekV31Config]):
     """Renders, parses and bridges conversations of DeepSeek V3.1."""
 
     family = "deepseek-v3.1"
@@ -71,6 +69,7 @@ class DeepSeekV31Renderer(FamilyRenderer[DeepSeekV31Config]):
     required_tokens = (
         BEGIN, END, USER, ASSISTANT, THINK, THINK_END, CALLS, CALLS_END, CALL, SEPARATOR, CALL_END, OUTPUT, OUTPUT_END,
     )  # fmt: skip
+    begin_token, user_token = BEGIN, USER
     stop_tokens = (END,)
     turn_close = END
     reply_headers = (ASSISTANT, OUTPUT_END, END)
@@ -98,10 +97,6 @@ class DeepSeekV31Renderer(FamilyRenderer[DeepSeekV31Config]):
         """The template prints no reasoning."""
         return NEVER
 
-    def refuse_extension(self, message: Message) -> BridgeRefusal | None:
-        """System messages stand before all others."""
-        return refuse_system(message)
-
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, reasoning is what stands before the first `</think>` of an answer."""
         reasoning, content = message.reasoning_text, self.text_of(message)
@@ -110,36 +105,43 @@ class DeepSeekV31Renderer(FamilyRenderer[DeepSeekV31Config]):
             return before.removeprefix(THINK), content
         return reasoning, content
 
-    def write_preamble(self, out: Writer, conversation: Conversation) -> None:
-        """All system messages, and no tools."""
-        out.scaffold(BEGIN)
-        write_systems(out, conversation.messages, self.required_text)
-        self.drop_tools(out, conversation.tools)
+    def write_result(self, out: Writer, turn: Turn, text: str) -> None:
+        """A result stands between its own tokens."""
+        out.scaffold(OUTPUT)
+        out.body(text)
+        out.scaffold(OUTPUT_END)
 
-    def write_message(self, out: Writer, turn: Turn) -> None:
-        """One message. Only an assistant's turn is closed."""
-        match turn.role:
-            case "system":
-                pass  # stands in the preamble
-            case "user":
-                out.scaffold(USER)
-                out.body(self.required_text(turn.message, turn.index))
-            case "assistant":
-                self._write_reply(out, turn)
-            case "tool":
-                out.scaffold(OUTPUT)
-                out.body(self.required_text(turn.message, turn.index))
-                out.scaffold(OUTPUT_END)
-            case _:
-                self.drop(out, turn)
-
-    def _write_reply(self, out: Writer, turn: Turn) -> None:
-        """The template writes `</think>` for the reasoning; a policy that keeps it, the reasoning as it was sampled."""
+    def write_reply(self, out: Writer, turn: Turn) -> None:
+        """In the place of the reasoning the template writes `</think>`; a policy that keeps it, what was sampled."""
+        calls, content = turn.message.tool_calls, turn.content
         out.scaffold(ASSISTANT if turn.state.after_user else "")
         if turn.keeps_reasoning and self.is_reasoning(turn.reasoning or ""):
+            calls = calls or None
             out.reply()
             out.scaffold(THINK)
             out.body(turn.reasoning or "")
             out.scaffold(THINK_END)
-            self._write_text_and_calls(out, turn, turn.content)
-        elif ...
+        else:
+            continues = turn.message.prefix and self.config.thinking and calls is None
+            out.scaffold((THINK if continues else THINK_END) if turn.state.after_user else "")
+            out.reply()
+            if calls is None:
+                content = self.required_text(turn.message, turn.index)
+                content = content if turn.state.after_results else content.split(THINK_END, 1)[-1]
+        if calls != []:
+            out.body(content)
+        elif content:
+            detail = "the template prints no content beside an empty list of calls; leave the list out"
+            out.damage("dropped_content", turn.index, detail)
+        for position, call in enumerate(calls or ()):
+            out.scaffold(CALL if position else CALLS + CALL)
+            out.body(call.function.name)
+            out.scaffold(SEPARATOR)
+            out.body(call.function.arguments_text)
+            out.scaffold(CALL_END)
+        out.scaffold(END if calls is None else CALLS_END + END)
+
+    def write_generation_prompt(self, out: Writer, state: State) -> None:
+        """There is none but after a user message: elsewhere the model goes on in its turn."""
+        if state.after_user:
+            out.scaffold(ASSISTANT + (THINK if self.config.thinking else THINK_END))

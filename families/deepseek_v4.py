@@ -303,7 +303,7 @@ def _arguments(out: Writer, turn: Turn, function: Function) -> dict[str, Any]:
 
 def _check_ascending(call_ids: Sequence[str | None], position: int) -> None:
     """Refuse results whose calls' numbers descend: they do not stand in the order of their calls."""
-    numbers = [int(found[1]) for call_id in call_ids if (found := re.search(r"\b(\d+)\Z", call_id or ""))]
+    numbers = [int(found[1]) for call_id in call_ids if (found := re.search(r"(?<![0-9A-Za-z])(\d+)\Z", call_id or ""))]
     if len(numbers) == len(call_ids) and numbers != sorted(numbers):
         problem = "these results do not stand in the order of their calls, and only a render knows their IDs"
         raise UnsupportedMessageError(problem, message_index=position, field="tool_call_id")

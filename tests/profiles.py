@@ -110,15 +110,18 @@ _DSML = (
 DEEPSEEK_V32 = Profile(
     name="DeepSeek-V3.2",
     markers=(*_DSML, "<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "<function_results>"),
-    optional_content=(),
-    arguments="any",
-    switches=(("thinking_mode", ("thinking", "chat")), ("drop_thinking", _BOOLEAN)),
+    arguments="parsed",
+    switches=(("thinking_mode", ("thinking",)), ("drop_thinking", _BOOLEAN)),
+    opens_reasoning=True,
+    thinking_off=("thinking_mode", None),
     turn_end="<｜end▁of▁sentence｜>",
+    positional=("<think>",),
 )
 DEEPSEEK_V4 = replace(
     DEEPSEEK_V32,
     name="DeepSeek-V4",
-    markers=(*_DSML, "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
+    markers=(*_DSML, "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", "<tool_result>", "</tool_result>"),
+    parts=("tool",),
     arguments="text",
     switches=(*DEEPSEEK_V32.switches, ("reasoning_effort", ("high", "max"))),
 )

@@ -1,9 +1,9 @@
 """Calls whose arguments stand in a fenced block of JSON, as DeepSeek V3 and R1 write them.
 
-    <｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
-    ```json
-    {"city": "Ulm"}
-    ```<｜tool▁call▁end｜>
+<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
+```json
+{"city": "Ulm"}
+```<｜tool▁call▁end｜>
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from renderers.formats.json_text import CallFaultError, json_call
+from renderers.messages import ToolCall
 from renderers.parsed import CallStatus
 from renderers.parsing.markers import MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
+from renderers.writer import Writer
 
 FENCE, FENCE_END = "\n```json\n", "\n```"
 KIND = "function"
@@ -37,10 +39,32 @@ class FencedJsonCalls:
     section_close: str
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """The special tokens of the format."""
+        return self.open, self.separator, self.close, self.section_open, self.section_close
+
+    @property
     def frame(self) -> Frame:
         """One block is one call."""
         markers = (self.open, self.close, self.section_open, self.section_close)
         return Frame(*markers, inner=(self.separator,), between="\n")
+
+    def write_section(self, out: Writer, calls: Sequence[ToolCall]) -> None:
+        """Calls in a section, a line each."""
+        for position, call in enumerate(calls):
+            out.scaffold("\n" if position else self.section_open)
+            self.write(out, call)
+        out.scaffold(self.section_close)
+
+    def write(self, out: Writer, call: ToolCall) -> None:
+        """One call."""
+        out.scaffold(self.open)
+        out.body(call.type or KIND)
+        out.scaffold(self.separator)
+        out.body(call.function.name)
+        out.scaffold(FENCE)
+        out.body(call.function.arguments_text)
+        out.scaffold(FENCE_END + self.close)
 
     def bind(self, markers: MarkerTable) -> _BoundFencedCalls:
         """Look the separator up."""
@@ -52,7 +76,7 @@ class _BoundFencedCalls:
     markers: MarkerTable
     before_name: str
 
-    def reader(self, tools: Tools | None) -> BlockFactory:  # noqa: ARG002 - JSON has types
+    def reader(self, tools: Tools | None) -> BlockFactory:
         """A reader for each call."""
         return lambda: _FencedCallReader(self)
 

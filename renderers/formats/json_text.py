@@ -157,18 +157,19 @@ def json_call(
         fault: what is wrong with the call's own grammar, or that it was cut; it comes before faults of the arguments.
         call_id: the call's ID, where the format writes one.
     """
-    try:
-        if fault is not None:
-            raise fault
-        if not name:
-            raise CallFaultError(CallStatus.MISSING_NAME, "the call has no name")
-        arguments = read_json(arguments_text)
-        if not isinstance(arguments, dict):
+    if fault is None and not name:
+        fault = CallFaultError(CallStatus.MISSING_NAME, "the call has no name")
+    if fault is None:
+        try:
+            arguments = read_json(arguments_text)
+        except CallFaultError as problem:
+            fault = problem
+        else:
+            if isinstance(arguments, dict):
+                return ReadCall(name, arguments, arguments_text, call_id=call_id)
             found = f"arguments of type {type(arguments).__name__}, not an object"
-            raise CallFaultError(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")
-    except CallFaultError as problem:
-        return ReadCall(name, None, arguments_text, problem.status, str(problem), call_id)
-    return ReadCall(name, arguments, arguments_text, call_id=call_id)
+            fault = CallFaultError(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")
+    return ReadCall(name, None, arguments_text, fault.status, str(fault), call_id)
 
 
 @dataclass(slots=True)

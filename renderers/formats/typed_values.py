@@ -28,14 +28,14 @@ from renderers.parsed import CallStatus
 from renderers.parsing.protocol import ReadCall, Tools
 
 _TYPES = frozenset(("string", "number", "integer", "boolean", "null", "object", "array"))
-#: A schema may refer to another one; more steps than this are a circle.
-_MOST_REFERENCES = 32
+#: Schemas inside schemas are looked at to this depth.
+_DEEPEST = 32
 #: Python's spellings, which models write where JSON is wanted.
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 
 def _type_of(value: Any) -> str:
-    """The JSON type of a value; an integer is `integer` only, which `number` includes."""
+    """The JSON type of a value: `integer` for a whole number without a point."""
     if isinstance(value, bool):
         return "boolean"
     if value is None:
@@ -44,6 +44,11 @@ def _type_of(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return "array"
+
+
+def _items(value: Any) -> Sequence[Any]:
+    """The items of what should be a list in a schema; none where it is something else."""
+    return value if isinstance(value, list | tuple) else ()
 
 
 @dataclass(frozen=True)
@@ -55,73 +60,68 @@ class ParameterSchema:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The JSON types that the schema allows. All of them where it does not say."""
-        found = self._types(self.schema, _MOST_REFERENCES)
-        return _TYPES if found is None else found
+        """The JSON types that the schema allows. All of them where it does not say, or contradicts itself."""
+        return self._types(self.schema, _DEEPEST, {}) or _TYPES
 
     @cached_property
     def listed_strings(self) -> frozenset[str]:
         """The strings that `enum` or `const` lists."""
         found: set[str] = set()
-        self._list_strings(self.schema, _MOST_REFERENCES, found)
+        self._list_strings(self.schema, _DEEPEST, found, set())
         return frozenset(found)
 
     def allows(self, value: Any) -> bool:
         """Whether the value's type is one of those allowed."""
         kind = _type_of(value)
-        if kind in self.types or (kind == "integer" and "number" in self.types):
-            return True
-        return kind == "number" and "integer" in self.types and float(value).is_integer()
+        return kind in self.types or (kind == "number" and "integer" in self.types and float(value).is_integer())
 
-    def _types(self, schema: Any, steps: int) -> frozenset[str] | None:
-        """The types, or None where the schema says nothing about them."""
-        if not isinstance(schema, Mapping) or not steps:
+    def _types(self, schema: Any, depth: int, known: dict[str, frozenset[str] | None]) -> frozenset[str] | None:
+        """The types, or None where the schema says nothing about them. `known` are the references followed so far."""
+        if not isinstance(schema, Mapping) or not depth:
             return None
         said = [self._own_types(schema)]
         if isinstance(reference := schema.get("$ref"), str):
-            said.append(self._types(self._resolve(reference), steps - 1))
+            if reference not in known:
+                known[reference] = frozenset()  # what a schema that refers to itself adds to itself
+                known[reference] = self._types(self._resolve(reference), depth - 1, known)
+            said.append(known[reference])
         for key in ("anyOf", "oneOf"):
-            if isinstance(parts := schema.get(key), Sequence) and parts:
-                of_parts = [self._types(part, steps - 1) for part in parts]
-                known = [types for types in of_parts if types is not None]
-                said.append(frozenset().union(*known) if len(known) == len(of_parts) else None)
-        if isinstance(parts := schema.get("allOf"), Sequence):
-            said += [self._types(part, steps - 1) for part in parts]
-        known = [types for types in said if types is not None]
-        if not known:
-            return None
-        types = frozenset.intersection(*known)
+            if parts := _items(schema.get(key)):
+                alternatives = [self._types(part, depth - 1, known) for part in parts]
+                stated = [types for types in alternatives if types is not None]
+                said.append(frozenset().union(*stated) if len(stated) == len(alternatives) else None)
+        said += [self._types(part, depth - 1, known) for part in _items(schema.get("allOf"))]
+        if not any(said):
+            return frozenset() if frozenset() in said else None
+        types = frozenset.intersection(*(types for types in said if types))
         return types | {"null"} if schema.get("nullable") is True else types
 
     @staticmethod
     def _own_types(schema: Mapping[str, Any]) -> frozenset[str] | None:
         declared = schema.get("type")
-        if isinstance(declared, str):
-            declared = [declared]
-        if isinstance(declared, Sequence):
-            types = frozenset(name for name in declared if isinstance(name, str) and name in _TYPES)
-            if types:
-                return types
-        if "const" in schema:
-            return frozenset((_type_of(schema["const"]),))
-        if isinstance(listed := schema.get("enum"), Sequence) and listed:
-            return frozenset(map(_type_of, listed))
-        if "properties" in schema:
-            return frozenset(("object",))
-        return frozenset(("array",)) if "items" in schema else None
+        names = [declared] if isinstance(declared, str) else _items(declared)
+        types = {name for name in names if isinstance(name, str) and name in _TYPES}
+        if not types and "const" in schema:
+            types = {_type_of(schema["const"])}
+        if not types:
+            types = set(map(_type_of, _items(schema.get("enum"))))
+        if not types:
+            types = {kind for key, kind in (("properties", "object"), ("items", "array")) if key in schema}
+        if "number" in types:
+            types.add("integer")
+        return frozenset(types) or None
 
-    def _list_strings(self, schema: Any, steps: int, found: set[str]) -> None:
-        if not isinstance(schema, Mapping) or not steps:
+    def _list_strings(self, schema: Any, depth: int, found: set[str], followed: set[str]) -> None:
+        if not isinstance(schema, Mapping) or not depth:
             return
-        listed = schema.get("enum")
-        values = [*(listed if isinstance(listed, Sequence) else ()), schema.get("const")]
-        found.update(value for value in values if isinstance(value, str))
-        if isinstance(reference := schema.get("$ref"), str):
-            self._list_strings(self._resolve(reference), steps - 1, found)
-        for key in ("anyOf", "oneOf", "allOf"):
-            parts = schema.get(key)
-            for part in parts if isinstance(parts, Sequence) else ():
-                self._list_strings(part, steps - 1, found)
+        found.update(value for value in (*_items(schema.get("enum")), schema.get("const")) if isinstance(value, str))
+        parts = [part for key in ("anyOf", "oneOf", "allOf") for part in _items(schema.get(key))]
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference not in followed:
+            followed.add(reference)
+            parts.append(self._resolve(reference))
+        for part in parts:
+            self._list_strings(part, depth - 1, found, followed)
 
     def _resolve(self, reference: str) -> Any:
         """What a reference into the tool's own schema points to, or None."""

@@ -75,7 +75,7 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
             return plain
         pattern: TracedString = value.__self__
 
-        def wrapper(*args: Any, **kwargs: Any) -> str:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             if value.__name__ == "format_map":
                 return derived(str.__str__(plain(*args, **kwargs)), pattern, *_strings_in(args[0]))
             return _TracedFormatter(self).run(pattern, args, kwargs)
@@ -86,8 +86,11 @@ class TracingEnvironment(ImmutableSandboxedEnvironment):
 class _TracedFormatter(SandboxedFormatter):
     """Notes the text of each field, so that the result can be put together again with its sources."""
 
-    def run(self, pattern: TracedString, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    def __init__(self, environment: TracingEnvironment) -> None:
+        super().__init__(environment)
         self._fields: list[str] = []
+
+    def run(self, pattern: TracedString, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         text: str = self.vformat(pattern, args, kwargs)
         parts: list[str] = []
         fields = iter(self._fields)
@@ -256,12 +259,12 @@ def _strings_in(value: Any) -> Iterable[str]:
 
 
 @pass_context
-def _tojson(context: Context, value: Any, *args: Any, **kwargs: Any) -> str:
+def _tojson(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
     text = to_json(value, *args, **kwargs)
     if type(value) is not TracedString:
         return _dumped(context, text, value)
     whole = derived(text, value)
-    if not str.__eq__(text[1:-1], value) or type(whole) is not TracedString:
+    if not str.__eq__(text[1:-1], value):
         return whole
     quote = traced('"', whole.traced_source)
     return traced(text, (quote, value, quote))
@@ -279,12 +282,12 @@ def _joined(eval_context: EvalContext, value: Iterable[Any], d: str = "", attrib
     return jinja_filters.sync_do_join(eval_context, value, separator, attribute)
 
 
-def _title(value: Any) -> str:
+def _title(value: Any) -> Any:
     text = jinja_filters.do_title(value)
     return _same_places(text, value)
 
 
-def _same_places(text: str, value: Any) -> str:
+def _same_places(text: str, value: Any) -> Any:
     """Text that differs from the value only in the case of its letters."""
     if not isinstance(value, TracedString):
         return text
@@ -292,7 +295,7 @@ def _same_places(text: str, value: Any) -> str:
     return traced(text, flatten(lowered)) if len(text) == len(value) == len(lowered) else derived(text, value)
 
 
-def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
+def _indent(s: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> Any:
     text = jinja_filters.do_indent(s, width, first, blank)
     if not isinstance(s, TracedString):
         return text

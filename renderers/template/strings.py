@@ -171,14 +171,12 @@ def traced(text: str, source: Source) -> TracedString:
     return result
 
 
-def derived(text: str, *origins: str) -> Any:
+def derived(text: str, *origins: str) -> TracedString:
     """Text that was made from these strings in a way that cannot be followed."""
     source = common_source(origins)
-    if source is not None:
-        return traced(text, source)
-    if all(isinstance(origin, TracedLike) and not _is_lost(origin) for origin in origins):
-        return traced(text, None)  # made of nothing but the template's own text
-    return text
+    if source is None and not all(isinstance(origin, TracedLike) and not _is_lost(origin) for origin in origins):
+        source = Dump(NO_MESSAGE, None)
+    return traced(text, source)  # without a source, it is made of nothing but the template's own text
 
 
 def _is_lost(text: TracedLike) -> bool:
@@ -223,7 +221,7 @@ def _recast(origin: TracedString, text: str, each: Callable[[str], str]) -> Trac
     if len(text) != len(origin):
         lengths = [len(each(character)) for character in str.__iter__(origin)]
         if sum(lengths) != len(text):
-            return traced(text, common_source((origin,)) or Dump(NO_MESSAGE, None))
+            return derived(text, origin)
     runs: list[Run] = []
     begin = end = 0
     for run in flatten(origin).runs:
@@ -291,7 +289,7 @@ TracedMarkup.__module__ = "markupsafe"
 
 def safe(text: Any) -> Markup:
     """What `Markup(text)` is, with the source of the text."""
-    result: Any = _new(TracedMarkup, str.__str__(Markup(text)))
+    result: Any = _new(TracedMarkup, str.__str__(Markup(text)))  # noqa: S704 - it is what the filter is for
     result.traced_value = text if isinstance(text, TracedString) else str(text)
     return result  # type: ignore[no-any-return]
 

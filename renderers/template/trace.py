@@ -155,6 +155,27 @@ class TracedTemplate:
             MessageError: a message is no dict.
             ToolsError: a tool is no dict.
         """
+        text = self.render_string(
+            messages,
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            variables=variables,
+            now=now,
+            null_content=null_content,
+        )
+        return _spans_of(text)
+
+    def render_string(
+        self,
+        messages: Sequence[Any],
+        *,
+        tools: Sequence[Any] | None = None,
+        add_generation_prompt: bool = False,
+        variables: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        null_content: bool = False,
+    ) -> TracedString:
+        """The same, as one string that holds its runs: they also say which of a field's characters stand where."""
         labels = _Labels()
         values: dict[str, Any] = {"documents": None, "strftime_now": _traced_clock(now)}
         for name, value in (variables or {}).items():
@@ -182,7 +203,7 @@ class TracedTemplate:
                 null_content=null_content,
             )
             raise
-        return _spans_of(text)
+        return text if isinstance(text, TracedString) else TracedString(text)
 
 
 def _compiled(environment: TracingEnvironment, tree: nodes.Template) -> Template:
@@ -248,10 +269,8 @@ class _Labels:
         return labelled
 
 
-def _spans_of(text: str) -> TracedText:
+def _spans_of(text: TracedString) -> TracedText:
     """Merge the runs into spans."""
-    if not isinstance(text, TracedString):
-        text = TracedString(text)
     spans: list[SourceSpan] = []
     ranges: list[tuple[int, int]] = []
     start = begin = 0

@@ -271,7 +271,8 @@ def check_cut_bridge(
             fail(f"a completion of {len(completion)} tokens was refused as {result.reason}", _shown(continuation))
         return f"refused: {result.reason}"
     _check_labels(renderer, result, prompt, completion, continuation)
-    close = profile.stop_before(continuation.new_messages)
+    cut = renderer.parse_response(completion, prompt_ids=prompt, tools=continuation.prompt.tools)
+    close = cut.unclosed + profile.stop_before(continuation.new_messages)
     extension = text_of(renderer, result.extension_ids)
     if not extension.startswith(close):
         fail(f"after a cut reply comes {extension!r}, expected its close {close!r} first", _shown(continuation))

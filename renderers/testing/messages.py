@@ -272,7 +272,8 @@ class Builder:
         switch, off = profile.thinking_off or ("", None)
         thinks = profile.reasoning and not (switch and kwargs.get(switch) == off)
         if choices.chance(95 if profile.opens_reasoning else 70) and thinks:
-            message["reasoning_content"] = "" if choices.chance(8) else clean_text(choices)
+            reasoning = clean_text(choices)
+            message["reasoning_content"] = reasoning if reasoning.strip() and not choices.chance(8) else ""
         if with_calls:
             count = choices.pick((1, 1, 1, 2, 3)) if profile.parallel_calls else 1
             message["tool_calls"] = [self._clean_call(choices, index) for index in range(count)]

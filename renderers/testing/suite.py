@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from renderers.errors import ConfigError
 from renderers.refusal import RefusalReason
 from renderers.testing import checks
 from renderers.testing.segmentation import Segmenter
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from renderers.testing.profile import Profile
     from renderers.testing.support import Reference
 
+_CONTRADICTION = "contradictory settings"
 _CUTS = st.lists(st.integers(0, 60), max_size=12)
 _DECISIONS = decided(lambda choices: choices, 60)
 
@@ -140,10 +142,18 @@ class _Kit:
         sanitising = self.variants(conversation.kwargs, sanitize_control_tokens=True)
         checks.check_sanitised(self.variants(conversation.kwargs), sanitising, conversation)
 
+    def under_policy(self, kwargs: dict[str, Any], retention: str | None) -> Renderer[Any] | None:
+        """The renderer with this retention policy; None where that contradicts a switch of the template."""
+        try:
+            return self.variants(kwargs, **({} if retention is None else {"thinking_retention": retention}))
+        except ConfigError:
+            return None
+
     def bridge(self, example: tuple[Any, Choices], retention: str | None = None) -> str:
         continuation, choices = example
-        policy = {} if retention is None else {"thinking_retention": retention}
-        renderer = self.variants(continuation.prompt.kwargs, **policy)
+        renderer = self.under_policy(continuation.prompt.kwargs, retention)
+        if renderer is None:
+            return _CONTRADICTION
 
         def own(conversation: Conversation) -> list[int]:
             return rendered(renderer, conversation).token_ids
@@ -171,8 +181,9 @@ class _Kit:
 
     def rollout(self, example: tuple[Rollout, Choices], retention: str | None = None) -> str:
         rollout, choices = example
-        policy = {} if retention is None else {"thinking_retention": retention}
-        renderer = self.variants(rollout.prompt.kwargs, **policy)
+        renderer = self.under_policy(rollout.prompt.kwargs, retention)
+        if renderer is None:
+            return _CONTRADICTION
         happened = checks.check_rollout(renderer, rollout, segmenter=self.segmenter, choices=choices)
         for outcome, (_, new_messages) in zip(happened, rollout.steps, strict=True):
             within_cycle = all(message["role"] == "tool" for message in new_messages)
@@ -182,9 +193,9 @@ class _Kit:
 
     def round_trip(self, example: tuple[Conversation, dict[str, Any]]) -> str:
         prompt, message = example
-        parsed = checks.check_round_trip(
-            self.variants(prompt.kwargs), prompt, message, exact_arguments=self.profile.typed_arguments
-        )
+        # Some templates drop the reasoning even of the last answer; under this policy a render shows what was sampled.
+        renderer = self.under_policy(prompt.kwargs, "all") or self.variants(prompt.kwargs)
+        parsed = checks.check_round_trip(renderer, prompt, message, exact_arguments=self.profile.typed_arguments)
         return "" if parsed is not None else "not canonical"
 
     def truncated(self, example: tuple[tuple[Conversation, dict[str, Any]], list[int]]) -> str:

@@ -15,6 +15,7 @@ from renderers.tokenizers.special_tokens import (
     AddedToken,
     SpecialSpan,
     SpecialTokenMatcher,
+    matcher_of,
     overlapping_special_tokens,
 )
 from renderers.tokenizers.token_bytes import TokenBytes
@@ -139,7 +140,7 @@ class AdapterBase:
     @cached_property
     def special_tokens_can_overlap(self) -> bool:
         """Whether text around a special token can make the tokenizer read another one in its place; see the protocol."""
-        return overlapping_special_tokens(self._special_tokens) is not None
+        return overlapping_special_tokens(tuple(self._special_tokens)) is not None
 
     def needs_whole_text(self, text: str) -> bool:
         """Whether only `encode_with_offsets` encodes this text exactly."""
@@ -150,7 +151,7 @@ class AdapterBase:
 
     @cached_property
     def _matcher(self) -> SpecialTokenMatcher:
-        return SpecialTokenMatcher(self._added_tokens)
+        return matcher_of(self._added_tokens)
 
     def find_special_tokens(self, text: str) -> list[SpecialSpan]:
         """Start, end and ID of each special token in the text, from left to right."""

@@ -33,44 +33,25 @@ class TokenizersAdapter(AdapterBase):
 
     def __init__(self, tokenizer: Tokenizer, *, source: object, info: TokenizerInfo) -> None:
         super().__init__(source, info, added_tokens_of(tokenizer))
-        self._tokenizer = tokenizer
-        self._normalizer = tokenizer.normalizer
+        self._library_tokens = [token for _, token in sorted(tokenizer.get_added_tokens_decoder().items())]
+        self._ordinary = _bare_copy(tokenizer)
+        self._model = self._ordinary.model
+        self._normalizer = self._ordinary.normalizer
         self._normalizer_steps = component_list(self._normalizer)
-        self._pre_tokenizer_steps = component_list(tokenizer.pre_tokenizer)
-        self._accelerator = Accelerator(tokenizer, self._special_tokens.values())
+        self._pre_tokenizer_steps = component_list(self._ordinary.pre_tokenizer)
+        self._accelerator = Accelerator(self._ordinary, self._special_tokens.values())
         self._normalizes_to_nfc = [step["type"] for step in self._normalizer_steps] == ["NFC"]
         self._ascii_is_normal = all(step["type"] in _UNICODE_FORMS for step in self._normalizer_steps)
 
     @cached_property
-    def _model(self) -> Any:
-        return self._tokenizer.model
-
-    def _new_tokenizer(self) -> Tokenizer:
-        """A tokenizer with the same model, normalizer and pre-tokenizer, and nothing else."""
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer(self._model)
-        if self._normalizer is not None:
-            tokenizer.normalizer = self._normalizer
-        if self._tokenizer.pre_tokenizer is not None:
-            tokenizer.pre_tokenizer = self._tokenizer.pre_tokenizer
-        return tokenizer
-
-    @cached_property
-    def _ordinary(self) -> Tokenizer:
-        return self._new_tokenizer()
-
-    @cached_property
     def _whole(self) -> tuple[Tokenizer, dict[int, int]]:
         """A tokenizer with the added tokens, and the true IDs of those that it numbers otherwise."""
-        tokenizer = self._new_tokenizer()
-        true_tokens = self._tokenizer.get_added_tokens_decoder()
-        tokenizer.add_tokens([token for _, token in sorted(true_tokens.items())])
-        true_ids = {token.content: token_id for token_id, token in true_tokens.items()}
+        tokenizer = _bare_copy(self._ordinary)
+        tokenizer.add_tokens(self._library_tokens)
         renumbered = {
-            token_id: true_ids[token.content]
+            token_id: self._special_tokens[token.content]
             for token_id, token in tokenizer.get_added_tokens_decoder().items()
-            if true_ids[token.content] != token_id
+            if self._special_tokens[token.content] != token_id
         }
         return tokenizer, renumbered
 
@@ -212,13 +193,14 @@ class TokenizersAdapter(AdapterBase):
         special = self._special_bytes.get(token_id)
         if special is not None:
             return special
-        token = self._tokenizer.id_to_token(token_id)
+        token: str | None = self._model.id_to_token(token_id)
         return None if token is None else self._bytes_of_text(token)
 
     @cached_property
     def vocabulary_size(self) -> int:
         """One more than the largest token ID."""
-        return 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        ordinary = self._ordinary.get_vocab(with_added_tokens=False)
+        return 1 + max((*ordinary.values(), *self._special_tokens.values()), default=-1)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -226,7 +208,7 @@ class TokenizersAdapter(AdapterBase):
         vocabulary = model["vocab"]
         return canonical_sha256(
             {
-                "settings": model_settings(self._tokenizer),
+                "settings": model_settings(self._ordinary),
                 "vocabulary": sorted(vocabulary.items()) if isinstance(vocabulary, dict) else vocabulary,
                 "merges": [
                     merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model.get("merges", ())
@@ -265,6 +247,18 @@ class TokenizersAdapter(AdapterBase):
 
     def __reduce__(self) -> tuple[object, ...]:
         return self._reload() or (_rebuild, (self._source, self._info))
+
+
+def _bare_copy(tokenizer: Tokenizer) -> Tokenizer:
+    """A tokenizer that shares the model, the normalizer and the pre-tokenizer, and has nothing else."""
+    from tokenizers import Tokenizer
+
+    bare = Tokenizer(tokenizer.model)
+    if tokenizer.normalizer is not None:
+        bare.normalizer = tokenizer.normalizer
+    if tokenizer.pre_tokenizer is not None:
+        bare.pre_tokenizer = tokenizer.pre_tokenizer
+    return bare
 
 
 def _rebuild(source: Any, info: TokenizerInfo) -> TokenizersAdapter:

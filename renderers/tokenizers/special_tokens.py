@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ class SpecialTokenMatcher:
         return [(match.start(), match.end(), ids[match[0]]) for match in pattern.finditer(text, start, end)]
 
 
+@lru_cache(maxsize=32)
+def matcher_of(tokens: tuple[AddedToken, ...]) -> SpecialTokenMatcher:
+    """The matcher of these tokens; with a thousand of them it takes longer to make than an adapter should."""
+    return SpecialTokenMatcher(tokens)
+
+
 def longest_match_pattern(texts: Sequence[str]) -> re.Pattern[str]:
     """A pattern that matches the longest of the texts that stands at a place.
 
@@ -106,7 +113,8 @@ def _common_prefix(first: str, last: str) -> str:
     return first[:length]
 
 
-def overlapping_special_tokens(texts: Iterable[str]) -> tuple[str, str] | None:
+@lru_cache(maxsize=32)
+def overlapping_special_tokens(texts: tuple[str, ...]) -> tuple[str, str] | None:
     """Two special tokens (perhaps the same one twice) that can overlap in a text, or None.
 
     A renderer that writes a special token knows where it stands and splits the text there. The tokenizer, which sees

@@ -144,7 +144,9 @@ def test_pythons_spellings_are_read_only_where_a_format_writes_them() -> None:
 
 
 def test_references_that_go_round() -> None:
-    assert read("5", {"$ref": "#/$defs/Tree"}) == 5
+    assert ParameterSchema({"$ref": "#/$defs/Tree"}, DEFINITIONS).types == {"integer"}
+    twice = {"anyOf": [{"$ref": "#/$defs/Twice"}, {"$ref": "#/$defs/Twice"}, STRING]}
+    assert ParameterSchema(twice, {"$defs": {"Twice": twice}}).types == {"string"}
 
 
 @given(
