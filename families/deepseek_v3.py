@@ -114,7 +114,11 @@ class DeepSeekV3Renderer(RoleTokenRenderer[DeepSeekV3Config]):
 
     def recover_state(self, token_ids: Sequence[int]) -> State:
         """What comes after a reply depends on the results alone, and they begin with a token of their own."""
-        return State(results_begun=self.tokenizer.special_tokens[OUTPUTS] in token_ids)
+        opener, first = (self.tokenizer.special_tokens[token] for token in (OUTPUTS, OUTPUT))
+        after = [token_ids[place + 1] for place, token_id in enumerate(token_ids[:-1]) if token_id == opener]
+        if after not in ([], [first]):
+            raise LookupError(f"the prompt spells {OUTPUTS} where no results begin")
+        return State(results_begun=bool(after))
 
     def template_floor(self, history: History) -> int:
         """The templates print no reasoning."""

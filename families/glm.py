@@ -17,7 +17,7 @@ from renderers.conversation import Conversation, History, Turn
 from renderers.errors import ToolsError
 from renderers.family import FamilyRenderer
 from renderers.formats.arg_pairs import ArgPairs
-from renderers.formats.inline_reasoning import split_inline_reasoning
+from renderers.formats.inline_reasoning import report_dropped_text, split_inline_reasoning
 from renderers.messages import Message, Tools, to_json
 from renderers.parsing import Reasoning, ReplyGrammar
 from renderers.writer import Writer
@@ -58,7 +58,9 @@ class GLM5Config(RendererConfig):
     @model_validator(mode="after")
     def _check_switches(self) -> GLM5Config:
         if self.reasoning_effort is not None and self.revision != "5.2":
-            raise ValueError(f"reasoning_effort is a switch of revision '5.2'; the template of {self.revision!r} has none")
+            raise ValueError(
+                f"reasoning_effort is a switch of revision '5.2'; the template of {self.revision!r} has none"
+            )
         if (self.clear_thinking, self.thinking_retention) in {(True, "all"), (False, "tool_cycle")}:
             raise ValueError(
                 f"clear_thinking={self.clear_thinking} contradicts thinking_retention={self.thinking_retention!r}"
@@ -81,13 +83,8 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
     turn_close = ""  # the marker of the next message, which the model samples
     reply_headers = ("<|assistant|>",)
     arguments_as_objects = True
-    #: What stands between two parts of a turn: a line feed, or nothing.
-    line: ClassVar[str] = ""
-
-    @property
-    def calls(self) -> ArgPairs:
-        """The dialect of the calls."""
-        return ArgPairs(self.line)
+    #: The dialect of the calls. What stands between its lines stands between all parts of a turn.
+    calls: ClassVar[ArgPairs] = ArgPairs()
 
     @property
     def reply_grammar(self) -> ReplyGrammar:
@@ -95,7 +92,7 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
         return ReplyGrammar(
             stop_tokens=self.stop_tokens,
             stop_after_calls="<|observation|>",
-            reasoning=Reasoning("<think>", "</think>", before_open=self.line, after_close=self.line),
+            reasoning=Reasoning("<think>", "</think>", before_open=self.calls.line, after_close=self.calls.line),
             tool_calls=self.calls,
         )
 
@@ -105,23 +102,24 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
         return "[gMASK]<sop>"
 
     @property
-    def results_are_text(self) -> bool:
-        """Whether the template takes a tool's result as text only, and loops over anything else as over results."""
+    def is_early(self) -> bool:
+        """Whether this is a template before 5.1: it strips reasoning, and takes a tool's result as text only."""
         return True
 
     def text_of(self, message: Message) -> str:
         """Text parts follow each other without a separator."""
-        as_text = message.role == "tool" and self.results_are_text
-        return message.text_joined("\n" if as_text else "") or ""
+        return message.text_joined("\n" if message.role == "tool" and self.is_early else "") or ""
 
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, reasoning is what stands before the first `</think>` of the content."""
         reasoning, content = message.reasoning_text, self.text_of(message)
-        return (reasoning, content) if reasoning is not None else split_inline_reasoning(content)
+        if reasoning is None:
+            reasoning, content = split_inline_reasoning(content, strip="\n" if self.is_early else "")
+        return reasoning, content
 
     def is_reasoning(self, text: str) -> bool:
-        """White space is none: the template strips it."""
-        return bool(text.strip())
+        """White space is none where the template strips it."""
+        return bool(text.strip() if self.is_early else text)
 
     def template_floor(self, history: History) -> int:
         """Reasoning stays after the last user message."""
@@ -141,17 +139,18 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
         """A role's marker and the text."""
         match turn.role:
             case "system" | "user":
-                out.scaffold(f"<|{turn.role}|>{self.line}")
+                out.scaffold(f"<|{turn.role}|>{self.calls.line}")
                 out.body(turn.content)
             case "assistant":
                 out.scaffold("<|assistant|>")
                 self.write_thinking(out, turn)
                 if content := turn.content.strip():
-                    out.scaffold(self.line)
+                    out.scaffold(self.calls.line)
                     out.body(content)
                 self.calls.write_calls(out, turn)
+                report_dropped_text(out, turn, self.text_of(turn.message))
             case "tool":
-                self.calls.write_result(out, turn, loops_over_content=self.results_are_text)
+                self.calls.write_result(out, turn, loops_over_content=self.is_early)
             case _:
                 self.drop(out, turn)
 
@@ -163,7 +162,7 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
         """A think block, or what the template writes where there is no reasoning."""
         if reasoning:
             out.reply()
-            out.scaffold(f"{self.line}<think>")
+            out.scaffold(f"{self.calls.line}<think>")
             out.body(reasoning)
             out.scaffold("</think>")
         else:
@@ -183,7 +182,7 @@ class GLM45Renderer(GLMRenderer[GLM45Config]):
             models=("zai-org/GLM-4.5", "zai-org/GLM-4.5-Air", "zai-org/GLM-4.6"),
         ),
     )
-    line = "\n"
+    calls = ArgPairs(line="\n")
 
     def write_message(self, out: Writer, turn: Turn) -> None:
         """Without thinking, every user message ends in `/nothink`."""
@@ -216,8 +215,12 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
             unverified=("zai-org/GLM-4.7",),
         ),
         Revision("5", "45a1d5635afd3d8e08a28866e72fc8395d2a7ec30989fd0bdaec6dd45a99eff0", models=("zai-org/GLM-5",)),
-        Revision("5.1", "03b1bbff20331e54647c68167e8ac7f0b5b7ceb40ead372f44826624a9ad79cd", models=("zai-org/GLM-5.1",)),
-        Revision("5.2", "dedbb4dae748fa22459663ee32851fa5d4910124bbeb795085d47214d6c78529", models=("zai-org/GLM-5.2",)),
+        Revision(
+            "5.1", "03b1bbff20331e54647c68167e8ac7f0b5b7ceb40ead372f44826624a9ad79cd", models=("zai-org/GLM-5.1",)
+        ),
+        Revision(
+            "5.2", "dedbb4dae748fa22459663ee32851fa5d4910124bbeb795085d47214d6c78529", models=("zai-org/GLM-5.2",)
+        ),
     )
 
     @property
@@ -229,19 +232,9 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
         return f"{super().prefix}<|system|>Reasoning Effort: {effort}"
 
     @property
-    def results_are_text(self) -> bool:
-        """5.1 and 5.2 take text parts here too."""
+    def is_early(self) -> bool:
+        """4.7 and 5 still do it as 4.5."""
         return self.config.revision in {"4.7", "5"}
-
-    def split_reasoning(self, message: Message) -> tuple[str | None, str]:
-        """5.1 and 5.2 keep the line feeds around it."""
-        if self.config.revision in {"4.7", "5"} or message.reasoning_text is not None:
-            return super().split_reasoning(message)
-        return split_inline_reasoning(self.text_of(message), strip="")
-
-    def is_reasoning(self, text: str) -> bool:
-        """5.1 and 5.2 keep white space."""
-        return bool(text) if self.config.revision in {"5.1", "5.2"} else super().is_reasoning(text)
 
     def template_floor(self, history: History) -> int:
         """All reasoning stays with `clear_thinking=False`."""
@@ -281,7 +274,7 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
 
     def tool_texts(self, tools: Tools) -> Sequence[str]:
         """5.1 and 5.2 show the functions alone, and not those whose loading is deferred."""
-        if self.config.revision in {"4.7", "5"}:
+        if self.is_early:
             return super().tool_texts(tools)
         functions = [tool.get("function", tool) for tool in tools.schemas]
         if not all(isinstance(function, dict) for function in functions):

@@ -82,7 +82,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     if refusal is not None:
         return refusal
 
-    reply_index = history.count
+    asked, reply_index = history, history.count
     history = renderer.fold(history, [_as_message(reply)])[-1]
     if reply.reasoning_content is not None and renderer.is_reasoning(reply.reasoning_content):
         history = history.with_reasoning_at(reply_index)
@@ -91,7 +91,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
         refusal = renderer.refuse_extension(message)
         if refusal is not None:
             return refusal
-    refusal = _refuse_retention(renderer, histories, prompt if previous is None else None)
+    refusal = _refuse_retention(renderer, asked, histories, prompt if previous is None else None)
     if refusal is not None:
         return refusal
 
@@ -151,9 +151,12 @@ def _refuse_reply(reply: ParsedResponse, length: int) -> BridgeRefusal | None:
 
 
 def _refuse_retention(  # noqa: PLR0911 - one refusal after another
-    renderer: FamilyRenderer[Any], histories: Sequence[History], prompt: Sequence[int] | None
+    renderer: FamilyRenderer[Any], asked: History, histories: Sequence[History], prompt: Sequence[int] | None
 ) -> BridgeRefusal | None:
-    """Refuse where the policy, from this boundary on, writes reasoning differently that is in the tokens now."""
+    """Refuse where the policy, from this boundary on, writes reasoning differently that is in the tokens now.
+
+    `asked` is the history of the prompt, before the reply.
+    """
     before, after = histories[0], histories[-1]
     policy = renderer.config.thinking_retention
     if policy == "all":
@@ -163,14 +166,15 @@ def _refuse_retention(  # noqa: PLR0911 - one refusal after another
             return BridgeRefusal(RefusalReason.RETENTION, 'a new user message ends the tool cycle ("tool_cycle")')
         return None
     floor = renderer.reasoning_floor(after)
-    if floor > renderer.reasoning_floor(before) and not (settled := renderer.is_settled(before.state)):
+    moves = floor > renderer.reasoning_floor(asked)
+    if moves and not (settled := renderer.is_settled(before.state)):
         if settled is None:
             detail = "the IDs alone do not tell whether the template writes the messages so far otherwise from here on"
             return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
         detail = "the template writes a message of the conversation so far otherwise from these messages on"
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, detail)
     earliest = before.first_reasoning
-    if prompt is not None and floor >= _EARLIER_REASONING and renderer.holds_reasoning(prompt):
+    if prompt is not None and moves and renderer.holds_reasoning(prompt):
         earliest = _EARLIER_REASONING
     if earliest <= floor and earliest != NEVER:
         return BridgeRefusal(

@@ -10,7 +10,7 @@ import json
 import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
@@ -264,6 +264,14 @@ class Tools:
 NO_TOOLS = Tools(marshal.dumps([], 2))
 
 
+@lru_cache(maxsize=256)
+def _printable_tools(key: bytes) -> Tools:
+    """The tools with this content, looked at once: marshal takes more than JSON can say (sets, bytes)."""
+    tools = Tools(key)
+    json.dumps(tools.schemas)
+    return tools
+
+
 def validate_tools(tools: Sequence[Mapping[str, Any]] | None) -> Tools:
     """A snapshot of the caller's tools; None and an empty list are both no tools.
 
@@ -278,8 +286,8 @@ def validate_tools(tools: Sequence[Mapping[str, Any]] | None) -> Tools:
         if not isinstance(tool, Mapping):
             raise ToolsError(f"tools[{index}]: a tool is a JSON schema (a dict), found {_excerpt(tool)}")
     try:
-        return Tools(marshal.dumps(list(tools), 2))
-    except ValueError:
+        return _printable_tools(marshal.dumps(list(tools), 2))
+    except (TypeError, ValueError, RecursionError):
         pass  # A Mapping, an enum, a str subclass: make plain JSON of it, or say what cannot be.
     try:
         return Tools(marshal.dumps([json.loads(json.dumps(dict(tool))) for tool in tools], 2))

@@ -95,13 +95,30 @@ DEEPSEEK_V3 = Profile(
     ),
     reasoning=False,
     null_content=True,
+    null_content_beside_calls=True,
+    most_calls_in_reply=2,
     arguments="text",
     optional_content=("assistant",),
     optional_call_type=False,
     turn_end="<｜end▁of▁sentence｜>",
 )  # fmt: skip
-DEEPSEEK_R1 = replace(DEEPSEEK_V3, name="DeepSeek-R1", reasoning=True, optional_content=())
-DEEPSEEK_V31 = replace(DEEPSEEK_R1, name="DeepSeek-V3.1", optional_call_type=True, switches=(("thinking", _BOOLEAN),))
+DEEPSEEK_R1 = replace(
+    DEEPSEEK_V3,
+    name="DeepSeek-R1",
+    reasoning=True,
+    opens_reasoning=True,
+    optional_content=(),
+    null_content_beside_calls=False,
+    most_calls_in_reply=3,
+)
+DEEPSEEK_V31 = replace(
+    DEEPSEEK_R1,
+    name="DeepSeek-V3.1",
+    opens_reasoning=False,
+    optional_call_type=True,
+    switches=(("thinking", _BOOLEAN),),
+    thinking_off=("thinking", None),
+)
 
 _DSML = (
     "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "</think>", "<think>", "｜DSML｜", '<｜DSML｜invoke name="f">',

@@ -67,9 +67,10 @@ def profile_of(model: str) -> Profile:
 
 @functools.cache
 def _shared_tokenizer(folder: str) -> Any:
-    from transformers import AutoTokenizer
+    # AutoTokenizer looks for the class that transformers 5 saved; this one is every version's.
+    from transformers import PreTrainedTokenizerFast
 
-    return AutoTokenizer.from_pretrained(ASSETS / "tokenizers" / folder)
+    return PreTrainedTokenizerFast.from_pretrained(ASSETS / "tokenizers" / folder)
 
 
 @functools.cache
@@ -133,6 +134,25 @@ def converted(messages: list[dict[str, Any]], profile: Profile) -> list[dict[str
     return result
 
 
+@functools.cache
+def _recorded_tools() -> dict[str, str]:
+    """The TypeScript of each list of tools in Kimi's vectors, by its JSON."""
+    head, end = "<|im_system|>tool_declare<|im_middle|>", "<|im_end|>"
+    return {
+        json.dumps(one["tools"], sort_keys=True): one["text"].partition(head)[2].partition(end)[0]
+        for one in vectors("kimi-k2.5")
+        if one["tools"]
+    }
+
+
+def _recorded_declarations(tools: list[dict[str, Any]]) -> str:
+    """What the vendor's tokenizer class makes of these tools, which its template gets as `tools_ts_str`."""
+    found = _recorded_tools().get(json.dumps(tools, sort_keys=True))
+    if found is None:
+        raise NoReferenceError("Kimi K2.5 gets its tools as TypeScript, and no vector has these: pass tools_ts_str")
+    return found
+
+
 def reference_text(
     model: str,
     messages: list[dict[str, Any]],
@@ -143,7 +163,8 @@ def reference_text(
     """What the official template makes of these messages, after the conversions.
 
     Raises:
-        NoReferenceError: where there is no template, or it lacks what the tokenizer class adds (Kimi K2.5's tools).
+        NoReferenceError: where there is no template, or it lacks what the tokenizer class adds (Kimi K2.5's tools,
+            where no vector has them).
         Exception: whatever the template raises.
     """
     template, about = template_text(model), entry(model)
@@ -153,7 +174,7 @@ def reference_text(
             raise NoReferenceError(f"{model} has no template, and its encoder is not here")
         return encoded_text(model, converted(messages, profile_of(model)), tools, add_generation_prompt, kwargs)
     if tools and about["family"] == "kimi-k2.5" and "tools_ts_str" not in kwargs:
-        raise NoReferenceError(f"{model} gets its tools as TypeScript: pass tools_ts_str")
+        kwargs["tools_ts_str"] = _recorded_declarations(tools)
     if tools and about.get("sort_tools"):
         tools = _assets_module()._sorted_keys(tools)
     messages = converted(messages, profile_of(model))

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from renderers.conversation import Turn
-from renderers.formats.blocks import WholeBlocks
 from renderers.formats.json_text import CallFaultError
 from renderers.formats.typed_values import Parameter, ToolSchemas, typed_call
 from renderers.messages import to_json
 from renderers.parsed import CallStatus
 from renderers.parsing.markers import MarkerTable
-from renderers.parsing.protocol import Frame, ReadCall
+from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
 from renderers.writer import Writer
 
 _TAGS = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
@@ -41,9 +40,9 @@ class ArgPairs:
         """One block is one call."""
         return Frame("<tool_call>", "</tool_call>", inner=_TAGS, before=self.line, between=self.line)
 
-    def bind(self, markers: MarkerTable) -> WholeBlocks:
-        """A call is read when it closes: the text alone does not tell what type a value has."""
-        return WholeBlocks(_PairReader(markers))
+    def bind(self, markers: MarkerTable) -> _Pairs:
+        """A call is read when it closes: only then is it known where each value ends."""
+        return _Pairs(markers)
 
     def write_tools(self, out: Writer, tools: Iterable[str]) -> None:
         """The tools' schemas, and how to call them."""
@@ -98,21 +97,61 @@ class ArgPairs:
             )
 
 
-class _PairReader:
-    """Reads the body of a call: its special tokens stand in it as codes."""
+class _Pairs:
+    """The dialect for one tokenizer: special tokens stand in a body as codes."""
 
     def __init__(self, markers: MarkerTable) -> None:
-        self._markers = markers
-        key_open, key_close, value_open, value_close = map(markers.code, _TAGS)
-        codes = "".join((key_open, key_close, value_open, value_close))
-        self._head = re.compile(f"[^{codes}]*")
-        # A value ends where the next pair or the call's end follows: any other closing tag is the value's own text.
-        begin = rf"{key_open}([^{codes}]*){key_close}\s*{value_open}"
-        self._pair = re.compile(rf"{begin}(.*?){value_close}\s*(?={begin}|\Z)", re.DOTALL)
+        self.text = markers.text
+        key_open, key_close, self.value_open, self.value_close = map(markers.code, _TAGS)
+        self.key_open = key_open
+        codes = key_open + key_close + self.value_open + self.value_close
+        self.head = re.compile(f"[^{codes}]*")
+        self.opening = re.compile(rf"\s*{key_open}([^{codes}]*){key_close}\s*{self.value_open}")
+        self.end = re.compile(rf"\s*(?:\Z|{self.opening.pattern})")
+        self.value_tag = re.compile(f"[{self.value_open}{self.value_close}]")
+        self.tag = re.compile(f"([{codes}])")
 
-    def __call__(self, body: str, *, complete: bool, schemas: ToolSchemas) -> Sequence[ReadCall]:
+    def reader(self, tools: Tools | None) -> BlockFactory:
+        """A reader for each call; the tools' schemas are looked up once a reply."""
+        schemas = ToolSchemas(tools)
+        return lambda: _CallReader(self, schemas)
+
+
+class _CallReader:
+    """Reads one call.
+
+    A value ends at a closing tag that another pair or the call's end follows, unless a tag is open that the value
+    quotes. If no closing tag is such a one, the first that is followed so ends it.
+    """
+
+    def __init__(self, pairs: _Pairs, schemas: ToolSchemas) -> None:
+        self._pairs = pairs
+        self._schemas = schemas
+        self._nests = True
+        self._depth = 0  # of value tags that are open
+        self._may_end = False  # since the last closing tag came only white space
+
+    def progress(self, text: str) -> Sequence[CallProgress]:
+        """Nothing is certain before the end."""
+        return ()
+
+    def in_value(self, text: str) -> bool:
+        """Whether a value is open after this text."""
+        for part in self._pairs.tag.split(text):
+            if part == self._pairs.value_close and self._depth == 1:
+                self._may_end = True
+            elif part == self._pairs.value_close:
+                self._depth = max(0, self._depth - 1)
+            elif part == self._pairs.key_open and self._may_end:
+                self._depth, self._may_end = 0, False
+            elif part.strip():
+                self._may_end = False
+                self._depth += part == self._pairs.value_open
+        return self._depth > 0 and not self._may_end
+
+    def read(self, body: str, *, complete: bool) -> Sequence[ReadCall]:
         """The call, with its faults."""
-        head = self._head.match(body)
+        head = self._pairs.head.match(body)
         assert head is not None  # noqa: S101 - it may be empty
         name = head.group().strip()
         fault: CallFaultError | None = None
@@ -127,13 +166,32 @@ class _PairReader:
         if name and not _NAME.fullmatch(name):
             fault = fault or CallFaultError(CallStatus.MALFORMED, f"a tool cannot be named {name!r}")
             name = ""
-        return [typed_call(name, parameters, schemas, fault=fault)]
+        return [typed_call(name, parameters, self._schemas, fault=fault)]
 
     def _parameters(self, body: str, position: int) -> Iterator[Parameter]:
-        while position < len(body):
-            pair = self._pair.match(body, position)
-            if pair is None:
-                rest = self._markers.text(body[position : position + 20])
+        while True:
+            opening = self._pairs.opening.match(body, position)
+            if opening is None and not body[position:].strip():
+                return
+            closing = self._closing(body, opening.end()) if opening is not None else None
+            if opening is None or closing is None:
+                rest = self._pairs.text(body[position : position + 40])
                 raise CallFaultError(CallStatus.MALFORMED, f"{rest!r} is no pair of <arg_key> and <arg_value>")
-            yield Parameter(pair.group(1), self._markers.text(pair.group(2)))
-            position = pair.end()
+            yield Parameter(opening.group(1), self._pairs.text(body[opening.end() : closing.start()]))
+            position = closing.end()
+
+    def _closing(self, body: str, start: int) -> re.Match[str] | None:
+        """The closing tag of the value that begins at `start`."""
+        depth, first = 0, None
+        pairs = self._pairs
+        for tag in pairs.value_tag.finditer(body, start):
+            if tag.group() == pairs.value_open:
+                depth += self._nests
+                continue
+            ends = pairs.end.match(body, tag.end()) is not None
+            if ends and not depth:
+                return tag
+            first = tag if ends and first is None else first
+            depth = max(0, depth - 1)
+        self._nests = False  # a tag that is quoted alone: from here on, so that each value is searched once
+        return first

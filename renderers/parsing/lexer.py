@@ -60,7 +60,8 @@ class TextMarkers:
         self._found = {text: Found(marker, text, len(text)) for text, marker in by_text.items()}
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
         self._prefixes = frozenset(text[:end] for text in by_text for end in range(1, len(text)))
-        self._first = frozenset(text[0] for text in by_text)
+        #: The characters with which markers begin.
+        self.first = frozenset(text[0] for text in by_text)
         self._longest = len(longest_first[0])
 
     def split(self, text: str, pieces: list[Piece], *, last: bool = False) -> str:
@@ -88,7 +89,7 @@ class TextMarkers:
         """Where the longest beginning of a marker stands that reaches to the end of the text; its length if none."""
         size = len(text)
         begun = size
-        for character in self._first:
+        for character in self.first:
             start = text.find(character, max(done, size - self._longest + 1))
             while 0 <= start < begun:
                 if text[start:] in self._prefixes:
@@ -125,11 +126,13 @@ class Lexer:
 
     def feed_one(self, token_id: int) -> str | None:
         """The text of one token in the plain case, which is most of streaming; else None, and nothing was taken."""
-        if self._utf8.pending or self._text_markers is not None or token_id not in self._plain:
+        if token_id not in self._plain or self._utf8.pending or self._tail:
             return None
         try:
             text = self._adapter.token_bytes(token_id).decode()
         except UnicodeDecodeError:
+            return None
+        if self._text_markers is not None and not self._text_markers.first.isdisjoint(text):
             return None
         token_ids = self.token_ids
         token_ids.append(token_id)

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from renderers.errors import ConfigError
 from renderers.parsed import CallStatus, Delta, ParsedResponse
@@ -98,6 +98,19 @@ class BlockReader(Protocol):
 
     def read(self, body: str, *, complete: bool) -> Sequence[ReadCall]:
         """The calls of the whole body, at the end of the block. `complete` tells whether the close was sampled."""
+
+
+@runtime_checkable
+class ValueReader(BlockReader, Protocol):
+    """A reader of a format whose values may quote markers, which the model then samples as the markers' own tokens.
+
+    Position is all that tells them apart. A marker that comes inside a value is the value's text if the value is closed
+    later; if the model ends its turn before that, the value was not closed where it should have been, and the markers
+    count.
+    """
+
+    def in_value(self, text: str) -> bool:
+        """Whether a value is open after `text`, which goes on where the text of the last question ended."""
 
 
 class BoundToolCalls(Protocol):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from renderers.parsed import Region
-from renderers.parsing.lexer import Lexer
+from renderers.parsing.lexer import Lexer, Piece
 from renderers.parsing.markers import Found, MarkerTable
-from renderers.parsing.protocol import BlockFactory, BlockReader, ReadCall
+from renderers.parsing.protocol import BlockFactory, BlockReader, ReadCall, ValueReader
 from renderers.parsing.rules import Role, Rules
 from renderers.parsing.stream import TokenStream
 from renderers.parsing.undecided import COMPLETION_BEGINS, CompletionBegins, Kept, find_calls
@@ -34,6 +34,32 @@ class _Block:
         self.shown = 0
         #: Units of the body that are the prompt's.
         self.silent_units = 0
+        self._values = reader if isinstance(reader, ValueReader) else None
+        self._asked = 0
+        #: Markers among the parts, by their place, from the first one on that is a value's text.
+        self.quoted: dict[int, Found] = {}
+
+    def in_value(self) -> bool:
+        """Whether a marker that comes now stands inside a value."""
+        if self._values is None:
+            return False
+        text = "".join(self.parts[self._asked :])
+        self._asked = len(self.parts)
+        return self._values.in_value(text)
+
+    def add(self, found: Found, *, quoted: bool = False) -> None:
+        """A marker that is part of the body."""
+        if quoted or self.quoted:
+            self.quoted[len(self.parts)] = found
+        self.parts.append(found.coded)
+
+    def unquote(self) -> list[Piece]:
+        """Take everything away from the first quoted marker on."""
+        start = next(iter(self.quoted))
+        pieces = [self.quoted.get(place, part) for place, part in enumerate(self.parts)][start:]
+        del self.parts[start:]
+        self.quoted = {}
+        return pieces
 
 
 class MarkedReply(TokenStream):
@@ -62,6 +88,8 @@ class MarkedReply(TokenStream):
         self._kept: list[Kept] = []
         self._ended_in_reasoning = False
         self._in_section = False
+        #: Whether values may quote markers. Not in what is read again because one was not closed.
+        self._quoting = True
 
     # What the stream calls.
 
@@ -122,6 +150,8 @@ class MarkedReply(TokenStream):
         """The reply is over."""
         if self._mode is _Mode.UNDECIDED:
             self._decide(find_calls(self._kept, self._rules, self._blocks) if stopped else frozenset())
+        if stopped:
+            self._stop_quoting()
         self._end()
 
     def reasoning_complete(self) -> bool | None:
@@ -183,10 +213,15 @@ class MarkedReply(TokenStream):
     # Markers.
 
     def _take_marker(self, found: Found, role: Role) -> None:
+        if role is Role.STOP:
+            self._stop_quoting()
         block = self._block
         if block is not None:
             if role is Role.INNER:
-                block.parts.append(found.coded)
+                block.add(found)
+                return
+            if self._quoting and role is not Role.STOP and block.in_value():
+                block.add(found, quoted=True)
                 return
             closer = found if role is Role.CALL_CLOSE else None
             self._end_block(block, closer)
@@ -260,6 +295,7 @@ class MarkedReply(TokenStream):
         if self._block is not None:
             self._block.first_call = 0
             self._block.silent_units = sum(map(len, self._block.parts))
+            self._block.quoted = {}
         if self._mode is _Mode.REASONING:
             self.record.begin_reasoning()
 
@@ -288,6 +324,20 @@ class MarkedReply(TokenStream):
         if closer is not None:
             last = block.first_call + len(calls) - 1
             self.record.mark(Region.STRUCTURE, closer.units, last if calls else None)
+
+    def _stop_quoting(self) -> None:
+        """The model ended its turn: if a value is open still, it was not closed where it should have been."""
+        block = self._block
+        if block is None or not block.quoted or not block.in_value():
+            return
+        self._quoting = False
+        for piece in block.unquote():
+            if isinstance(piece, str):
+                self.on_text(piece)
+            else:
+                self.on_marker(piece)
+        if self._mode is _Mode.UNDECIDED:
+            self._decide(find_calls(self._kept, self._rules, self._blocks))
 
     def _raw(self, call: ReadCall, body: str, ends: tuple[str, str]) -> str:
         if call.start is None:

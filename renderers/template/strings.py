@@ -44,7 +44,7 @@ class TracedString(TracedLike):
         return traced(str.__add__(other, self), (other, self))
 
     def __mul__(self, count: SupportsIndex) -> Any:
-        result = str.__mul__(self, count)
+        result = str.__str__(self) * count  # the operator has better words for a wrong type than the method
         return traced(result, (self,) * (len(result) // len(self)) if self else None)
 
     __rmul__ = __mul__
@@ -272,6 +272,11 @@ class TracedMarkup(Markup):
 
     __slots__ = ("traced_value",)
     traced_value: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        result = Markup.__new__(cls, *args, **kwargs)
+        result.traced_value = TracedString(str.__str__(result))
+        return result
 
     def __str__(self) -> str:
         return self.traced_value

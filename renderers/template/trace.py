@@ -163,7 +163,7 @@ class TracedTemplate:
             now=now,
             null_content=null_content,
         )
-        return _spans_of(text)
+        return spans_of(text)
 
     def render_string(
         self,
@@ -189,21 +189,23 @@ class TracedTemplate:
         try:
             with template_errors():
                 text = self._template.render(values)
-        except TemplateError:
-            # Tracing takes what one output prints in one piece, so another of several faults may come up first, or one
-            # on another line. The plain render says which it is.
-            if self._plain is None:
-                self._plain = PlainTemplate(self.source)
-            self._plain.render(
-                messages,
-                tools=tools,
-                add_generation_prompt=add_generation_prompt,
-                variables=variables,
-                now=now,
-                null_content=null_content,
-            )
-            raise
-        return text if isinstance(text, TracedString) else TracedString(text)
+        except TemplateError as error:
+            failure = error
+        else:
+            return text if isinstance(text, TracedString) else TracedString(text)
+        # Tracing takes what one output prints in one piece, so another of several faults may come up first, or one on
+        # another line. The plain render says which it is.
+        if self._plain is None:
+            self._plain = PlainTemplate(self.source)
+        self._plain.render(
+            messages,
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            variables=variables,
+            now=now,
+            null_content=null_content,
+        )
+        raise failure
 
 
 def _compiled(environment: TracingEnvironment, tree: nodes.Template) -> Template:
@@ -269,8 +271,8 @@ class _Labels:
         return labelled
 
 
-def _spans_of(text: TracedString) -> TracedText:
-    """Merge the runs into spans."""
+def spans_of(text: TracedString) -> TracedText:
+    """A rendered string as plain text with its spans: its runs, merged where they are equal."""
     spans: list[SourceSpan] = []
     ranges: list[tuple[int, int]] = []
     start = begin = 0

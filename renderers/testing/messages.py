@@ -275,7 +275,9 @@ class Builder:
             reasoning = clean_text(choices)
             message["reasoning_content"] = reasoning if reasoning.strip() and not choices.chance(8) else ""
         if with_calls:
-            count = choices.pick((1, 1, 1, 2, 3)) if profile.parallel_calls else 1
+            count = min(choices.pick((1, 1, 1, 2, 3)), profile.most_calls_in_reply) if profile.parallel_calls else 1
+            if profile.null_content_beside_calls:
+                message["content"] = None
             message["tool_calls"] = [self._clean_call(choices, index) for index in range(count)]
             if message.get("reasoning_content") and not profile.content_beside_reasoning_and_calls:
                 message["content"] = ""

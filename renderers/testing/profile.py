@@ -30,7 +30,9 @@ class Profile:
         results_need_text: a tool message must have content.
         optional_content: roles whose content may be null or missing.
         optional_content_beside_calls: an assistant message with calls may have null or missing content.
+        null_content_beside_calls: calls are printed beside null content alone, so that is what replies with calls have.
         parallel_calls: an assistant message may have more than one call.
+        most_calls_in_reply: how many calls a reply may have, where the template closes the turn before further ones.
         empty_tool_calls: `tool_calls` may be an empty list.
         optional_call_type: a call may come without `type`.
         call_ids: how calls are named: as OpenAI's API does, or `functions.name:index`.
@@ -75,7 +77,9 @@ class Profile:
     results_need_text: bool = False
     optional_content: tuple[str, ...] = ("system", "user", "assistant", "tool")
     optional_content_beside_calls: bool = True
+    null_content_beside_calls: bool = False
     parallel_calls: bool = True
+    most_calls_in_reply: int = 3
     empty_tool_calls: bool = True
     optional_call_type: bool = True
     call_ids: Literal["openai", "kimi"] = "openai"

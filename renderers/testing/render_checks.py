@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,7 @@ def check_sanitised(
 def _without_markers(conversation: Conversation, markers: Iterable[str]) -> Conversation | None:
     """The conversation with every marker in it broken; None where it holds one that templates look for."""
     marker_list = sorted(markers, key=len, reverse=True)
+    marker_list += [json.dumps(marker)[1:-1] for marker in marker_list]  # as JSON text may spell them
 
     def broken(value: Any) -> Any:
         if isinstance(value, str):

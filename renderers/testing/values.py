@@ -62,7 +62,7 @@ def arguments_by_schema(choices: Choices, profile: Profile, parameters: Any) -> 
         kind = schema.get("type") if choices.chance(75) else None
         if kind == "string":
             found[key] = choices.pick(schema["enum"]) if "enum" in schema else clean_text(choices)
-        elif kind in ("integer", "number"):  # noqa: PLR6201 - a list of types has no hash
+        elif kind in ("integer", "number"):  # a tuple: a list of types has no hash
             found[key] = choices.pick([number for number in NUMBERS if kind == "number" or isinstance(number, int)])
         elif kind == "boolean":
             found[key] = choices.chance(50)

@@ -152,7 +152,7 @@ class SetTable:
         """The characters of a set that stands in a tokenizer's pattern. Raises UnsupportedPatternError."""
         found = self._sets.get(source)
         if found is None:
-            if len(source) == 1:
+            if len(source) == 1 and source != ".":
                 found = set_of(source)
                 self._checked.add(source)
             else:

@@ -96,7 +96,8 @@ class _Parser:
                 branches = self.branches(fold=fold or opener == "(?i:")
                 if not self._take(")"):
                     raise UnsupportedPatternError("a group does not end")
-                return Group(meaning, branches)
+                only = branches[0][0] if len(branches) == 1 and len(branches[0]) == 1 else None
+                return only if meaning == "(?:" and isinstance(only, Character) else Group(meaning, branches)
         source = self.character()
         # Folding what has no case would only make the pattern longer.
         has_case = source.startswith(("[", "\\")) or source.lower() != source.upper()
@@ -113,7 +114,7 @@ class _Parser:
                 raise UnsupportedPatternError(f"unknown escape {self.source[start : start + 2]!r}")
             self.position = escape.end()
             return escape[0]
-        if first in "^$.?*+{}()]":
+        if first in "^$?*+{}()]":
             raise UnsupportedPatternError(f"unexpected {first!r} at {start}")
         self.position += 1
         return first

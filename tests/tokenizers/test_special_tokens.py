@@ -1,0 +1,78 @@
+"""Finding special tokens, beside the tokenizers library."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import AddedToken as LibraryToken
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+
+from renderers.tokenizers.special_tokens import AddedToken, SpecialTokenMatcher, overlapping_special_tokens
+
+LETTERS = "<>ab|"
+token_texts = st.text(LETTERS, min_size=1, max_size=5)
+texts = st.text(LETTERS + "é", max_size=30)
+
+
+def library_spans(tokens: list[AddedToken], text: str) -> list[tuple[int, int, int]]:
+    """What the tokenizers library finds: everything else is unknown to its model, and dropped."""
+    tokenizer = Tokenizer(BPE({}, []))
+    tokenizer.add_tokens([LibraryToken(token.text, normalized=token.normalized) for token in tokens])
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    true_ids = {token.text: token.token_id for token in tokens}
+    return [
+        (start, end, true_ids[token]) for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True)
+    ]
+
+
+@given(tokens=st.lists(st.tuples(token_texts, st.booleans()), max_size=8, unique_by=lambda item: item[0]), text=texts)
+def test_finds_what_the_library_finds(tokens: list[tuple[str, bool]], text: str) -> None:
+    added = [
+        AddedToken(token, token_id, normalized=normalized) for token_id, (token, normalized) in enumerate(tokens, 7)
+    ]
+    assert SpecialTokenMatcher(added).find(text) == library_spans(added, text)
+
+
+def test_the_longest_wins_and_normalized_ones_come_second() -> None:
+    tokens = [AddedToken("<a>", 1), AddedToken("<a>b", 2), AddedToken("x<a", 3, normalized=True)]
+    assert SpecialTokenMatcher(tokens).find("x<a>x<a>bx<a") == [(1, 4, 1), (5, 9, 2), (9, 12, 3)]
+    assert SpecialTokenMatcher([]).find("<a>") == []
+
+
+@given(tokens=st.lists(token_texts, min_size=1, max_size=6, unique=True), before=texts, after=texts, data=st.data())
+def test_where_tokens_cannot_overlap_a_written_one_is_found(
+    tokens: list[str], before: str, after: str, data: st.DataObject
+) -> None:
+    written = data.draw(st.sampled_from(tokens))
+    text = before + written + after
+    span = (len(before), len(before) + len(written), tokens.index(written))
+    found = SpecialTokenMatcher([AddedToken(token, number) for number, token in enumerate(tokens)]).find(text)
+    if overlapping_special_tokens(tuple(tokens)) is None:
+        assert span in found
+
+
+def test_overlaps_are_seen() -> None:
+    assert overlapping_special_tokens(("<a>", "<b>", "/nothink")) is None
+    assert overlapping_special_tokens(()) is None
+    for tokens in (("｜DSML｜",), ("]!p~[", "[e~["), ("<a>", "<a>b"), ("<a>", "x<a>y"), ("aa",)):
+        assert overlapping_special_tokens(tokens) is not None
+
+
+def test_a_thousand_tokens_cost_little_on_text_full_of_their_beginnings() -> None:
+    tokens = [AddedToken(f"<|reserved_{number}|>", number) for number in range(1000)]
+    matcher, few = SpecialTokenMatcher(tokens), SpecialTokenMatcher(tokens[:10])
+    text = '<div class="x"><p>|<|reserve</p></div>' * 2000
+
+    def seconds(matcher: SpecialTokenMatcher) -> float:
+        measured = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            assert matcher.find(text) == []
+            measured.append(time.perf_counter() - begin)
+        return min(measured)
+
+    # In a plain alternation the ratio is the number of tokens.
+    assert seconds(matcher) < 20 * seconds(few)
