@@ -9,4 +9,6 @@ FAMILIES = (
     "families.glm:GLM5Renderer",
     "families.deepseek_v3:DeepSeekV3Renderer",
     "families.deepseek_v31:DeepSeekV31Renderer",
+    "families.deepseek_v32:DeepSeekV32Renderer",
+    "families.deepseek_v4:DeepSeekV4Renderer",
 )

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from renderers.config import RendererConfig, Revision
-from renderers.conversation import NEVER, History, Turn
+from renderers.conversation import Turn
 from renderers.formats.fenced_calls import FencedJsonCalls
-from renderers.formats.role_tokens import RoleTokenRenderer
 from renderers.messages import Message
-from renderers.parsing import Reasoning, ReplyGrammar
+from renderers.parsing import Marker, Reasoning, ReplyGrammar
+from renderers.role_tokens import RoleTokenRenderer
 from renderers.writer import Writer
 
 BEGIN, END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
@@ -76,6 +76,7 @@ class DeepSeekV3Renderer(RoleTokenRenderer[DeepSeekV3Config]):
     )
     begin_token, user_token = BEGIN, USER
     stop_tokens = (END,)
+    other_headers = (USER,)
     turn_close = END
     reply_headers = (ASSISTANT, OUTPUTS_END)
     calls = FencedJsonCalls("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", CALLS, CALLS_END)
@@ -92,9 +93,11 @@ class DeepSeekV3Renderer(RoleTokenRenderer[DeepSeekV3Config]):
 
     @property
     def reply_grammar(self) -> ReplyGrammar:
-        """R1's reasoning, then text, then a section of calls."""
-        reasoning = Reasoning(THINK, THINK_END, after_open="\n", before_close="\n", after_close="\n\n")
-        return ReplyGrammar(self.stop_tokens, reasoning if self._is_r1 else None, self.calls)
+        """R1's reasoning, then text, then a section of calls. V3 has none, unless a policy keeps what was given to it."""
+        opener, closer = Marker.either(THINK), Marker.either(THINK_END)
+        reasoning = Reasoning(opener, closer, after_open="\n", before_close="\n", after_close="\n\n")
+        has_reasoning = self._is_r1 or self.config.thinking_retention is not None
+        return ReplyGrammar(self.stop_tokens, reasoning if has_reasoning else None, self.calls)
 
     def initial_state(self) -> State:
         """Nothing was printed."""
@@ -115,14 +118,10 @@ class DeepSeekV3Renderer(RoleTokenRenderer[DeepSeekV3Config]):
     def recover_state(self, token_ids: Sequence[int]) -> State:
         """What comes after a reply depends on the results alone, and they begin with a token of their own."""
         opener, first = (self.tokenizer.special_tokens[token] for token in (OUTPUTS, OUTPUT))
-        after = [token_ids[place + 1] for place, token_id in enumerate(token_ids[:-1]) if token_id == opener]
-        if after not in ([], [first]):
-            raise LookupError(f"the prompt spells {OUTPUTS} where no results begin")
+        after = [token_ids[place + 1 : place + 2] for place, token_id in enumerate(token_ids) if token_id == opener]
+        if after not in ([], [[first]]):
+            raise LookupError(f"the prompt holds {OUTPUTS} where no results begin")
         return State(results_begun=bool(after))
-
-    def template_floor(self, history: History) -> int:
-        """The templates print no reasoning."""
-        return NEVER
 
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, R1's reasoning is what stands before the last `</think>` of an answer."""

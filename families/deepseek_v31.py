@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from renderers.config import RendererConfig, Revision
-from renderers.conversation import NEVER, History, Turn
+from renderers.conversation import Turn
 from renderers.formats.headed_calls import CallHead, HeadedJsonCalls
-from renderers.formats.role_tokens import RoleTokenRenderer
 from renderers.messages import Message
 from renderers.parsing import Reasoning, ReplyGrammar
+from renderers.role_tokens import RoleTokenRenderer
 from renderers.writer import Writer
 
 BEGIN, END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 USER, ASSISTANT = "<｜User｜>", "<｜Assistant｜>"
-THINK, THINK_END = "<think>", "</think>"
 CALLS, CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 CALL, SEPARATOR, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
 OUTPUT, OUTPUT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
+THINK, THINK_END = "<think>", "</think>"
 
 
 class DeepSeekV31Config(RendererConfig):
@@ -71,6 +71,7 @@ class DeepSeekV31Renderer(RoleTokenRenderer[DeepSeekV31Config]):
     )  # fmt: skip
     begin_token, user_token = BEGIN, USER
     stop_tokens = (END,)
+    other_headers = (USER,)
     turn_close = END
     reply_headers = (ASSISTANT, OUTPUT_END, END)
     reply_grammar = ReplyGrammar(
@@ -93,10 +94,6 @@ class DeepSeekV31Renderer(RoleTokenRenderer[DeepSeekV31Config]):
         """What comes after a reply depends on nothing before it."""
         return State()
 
-    def template_floor(self, history: History) -> int:
-        """The template prints no reasoning."""
-        return NEVER
-
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, reasoning is what stands before the first `</think>` of an answer."""
         reasoning, content = message.reasoning_text, self.text_of(message)
@@ -113,7 +110,7 @@ class DeepSeekV31Renderer(RoleTokenRenderer[DeepSeekV31Config]):
 
     def write_reply(self, out: Writer, turn: Turn) -> None:
         """In the place of the reasoning the template writes `</think>`; a policy that keeps it, what was sampled."""
-        calls, content = turn.message.tool_calls, turn.content
+        calls, content = None if turn.is_open else turn.message.tool_calls, turn.content
         out.scaffold(ASSISTANT if turn.state.after_user else "")
         if turn.keeps_reasoning and self.is_reasoning(turn.reasoning or ""):
             calls = calls or None

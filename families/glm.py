@@ -82,6 +82,7 @@ class GLMRenderer(FamilyRenderer[GLMConfig]):
     stops_outside_history = frozenset({"<|endoftext|>"})
     turn_close = ""  # the marker of the next message, which the model samples
     reply_headers = ("<|assistant|>",)
+    other_headers = ("<|system|>",)
     arguments_as_objects = True
     #: The dialect of the calls. What stands between its lines stands between all parts of a turn.
     calls: ClassVar[ArgPairs] = ArgPairs()

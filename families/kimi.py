@@ -7,6 +7,7 @@ message; K2.5 and K2.6 declare tools as TypeScript and open the reasoning in the
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -25,6 +26,7 @@ from renderers.writer import Writer
 DEFAULT_SYSTEM = "<|im_system|>system<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<|im_end|>"
 ASSISTANT = "<|im_assistant|>assistant<|im_middle|>"
 EMPTY_THINKING = "<think></think>"
+CALL_ID = re.compile(r"(?P<prefix>functions\.)?+(?P<name>.+):[0-9]+", re.DOTALL)
 MARKERS = (
     "<|im_end|>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>", "<|tool_calls_section_begin|>",
     "<|tool_calls_section_end|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>",
@@ -45,8 +47,8 @@ def declared_tools(tools: Tools) -> str:
 
 def read_call_id(text: str) -> CallHead:
     """The name in a call's ID, `functions.get_weather:0`. Engines take it without `functions.`, too; so do we."""
-    name, _, index = text.strip().rpartition(":")
-    return CallHead(name.removeprefix("functions.") if index.isascii() and index.isdigit() else "", text or None)
+    found = CALL_ID.fullmatch(text.strip())
+    return CallHead(found["name"] if found else "", text or None)
 
 
 class _KimiRenderer(FamilyRenderer[ConfigT]):
@@ -140,23 +142,15 @@ class _KimiRenderer(FamilyRenderer[ConfigT]):
 
     def _write_call_id(self, out: Writer, turn: Turn, call_id: str | None, name: str | None = None) -> None:
         """A call's ID, as it came: the only place where the tool's name is printed."""
-        expected = f"functions.{name or 'NAME'}:INDEX"
-        if call_id is None:
+        found = CALL_ID.fullmatch(call_id or "")
+        if not found or not found["prefix"] or found["name"] != (name or found["name"]):
             out.damage(
-                "missing_tool_call_id",
+                "missing_tool_call_id" if call_id is None else "foreign_tool_call_id",
                 turn.index,
-                f"the template prints the ID and not the tool's name, and there is no ID; give {expected}",
+                f"of a tool call the template prints the ID ({call_id!r}) and not the tool's name, and the model knows IDs "
+                f"of the form functions.{name or 'NAME'}:INDEX only; keep those that it samples",
             )
-            return
-        read = read_call_id(call_id).name
-        if call_id.rpartition(":")[0] != f"functions.{name or read}" or not read:
-            out.damage(
-                "foreign_tool_call_id",
-                turn.index,
-                f"the template prints the ID {call_id!r} and not the tool's name, and the model knows IDs of the form "
-                f"{expected} only; keep the IDs that it samples",
-            )
-        out.body(call_id)
+        out.body(call_id or "")
 
     def write_generation_prompt(self, out: Writer, state: Any) -> None:
         """The assistant's header."""

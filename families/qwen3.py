@@ -91,12 +91,16 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
     reply_headers = ("<|im_start|>assistant\n",)
 
     @property
+    def _reasons(self) -> bool:
+        return self.config.revision != "instruct-2507"
+
+    @property
     def reply_grammar(self) -> ReplyGrammar:
         """Reasoning (but for Instruct), then text, then JSON calls a line each."""
         reasoning = Reasoning("<think>", "</think>", after_open="\n", before_close="\n", after_close="\n\n")
         return ReplyGrammar(
             stop_tokens=self.stop_tokens,
-            reasoning=None if self.config.revision == "instruct-2507" else reasoning,
+            reasoning=reasoning if self._reasons else None,
             tool_calls=JsonToolCalls("<tool_call>", "</tool_call>"),
         )
 
@@ -109,14 +113,14 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
 
     def template_floor(self, history: History) -> int:
         """Reasoning stays after the last query; without any query the template takes the last message for one."""
-        if self.config.revision == "instruct-2507":
+        if not self._reasons:
             return NEVER
         return history.last_query if history.last_query >= 0 else history.count - 1
 
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Without `reasoning_content`, reasoning is what stands before the last `</think>` of the content."""
         content, reasoning = message.text or "", message.reasoning_text
-        if self.config.revision == "instruct-2507":
+        if not self._reasons:
             return None, content
         if reasoning is None and "</think>" in content:
             reasoning = content.split("</think>")[0].rstrip("\n").split("<think>")[-1].lstrip("\n")
@@ -169,7 +173,7 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
     def _write_reply(self, out: Writer, turn: Turn) -> None:
         out.scaffold("<|im_start|>assistant\n")
         out.reply()
-        if turn.keeps_reasoning and (turn.is_last or turn.reasoning):
+        if self._reasons and turn.keeps_reasoning and (turn.is_last or turn.reasoning):
             out.scaffold("<think>\n")
             out.body((turn.reasoning or "").strip("\n"))
             out.scaffold("\n</think>\n\n")
@@ -191,5 +195,5 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
         out.scaffold("<|im_start|>assistant\n")
         if self.config.revision == "thinking-2507":
             out.scaffold("<think>\n")
-        elif self.config.revision != "instruct-2507" and self.config.enable_thinking is False:
+        elif self._reasons and self.config.enable_thinking is False:
             out.scaffold(EMPTY_THINKING)

@@ -62,7 +62,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
 
     tail = prompt if previous is None else previous.segment.tail(renderer.first_header_ids)
     opening = find_reply(renderer.tokenizer, tail, renderer.reply_headers)
-    if opening is None or not set(renderer.stop_ids).isdisjoint(tail[opening:]):
+    if opening is None or not renderer.ids_outside_reply.isdisjoint(tail[opening:]):
         return BridgeRefusal(
             RefusalReason.UNKNOWN_HISTORY,
             f"the previous prompt does not end in an open assistant's turn of the {renderer.family} format",
@@ -127,7 +127,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
         Segment(parts, runs, segment),
         message_roles=[message.role for message in messages],
         message_tool_names=tool_names,
-        warnings=renderer.report(out.damages),
+        warnings=renderer.report([damage.shifted(-histories[0].count) for damage in out.damages]),
         message_offset=offset,
         extension_start=segment.total,
         history=final,

@@ -195,11 +195,13 @@ def _pieces(traced: TracedText, messages: Sequence[Message], end: int) -> list[P
     for span in traced.spans:
         if span.start >= end:
             break
+        # Text whose exact source was lost may be the caller's: it is never trusted with markers.
+        from_caller = span.field is not None or span.derived
         owner = TEMPLATE
-        if span.message_index >= 0 and span.field is not None:
+        if span.message_index >= 0 and from_caller and span.field != "role":
             owner = TOOL if messages[span.message_index].role == "tool" else PROMPT
-        label = make_label(span.message_index, owner)
-        pieces.append((traced.text[span.start : min(span.end, end)], label, span.field is not None))
+        text = traced.text[span.start : min(span.end, end)]
+        pieces.append((text, make_label(span.message_index, owner), from_caller))
     return pieces
 
 

@@ -48,6 +48,8 @@ class FamilyRenderer(Renderer[ConfigT]):
     stops_outside_history: ClassVar[frozenset[str]] = frozenset()
     #: Those of them that close a turn themselves: under `"all"` no further close follows one that was sampled.
     closing_stops: ClassVar[frozenset[str]] = frozenset()
+    #: Special tokens that open another message: no reply is open where one stands after the reply's header.
+    other_headers: ClassVar[tuple[str, ...]] = ()
     #: What the template writes after the assistant's text. The stop token that the model samples is its beginning.
     turn_close: ClassVar[str]
     #: Whether the template takes a call's arguments as an object only: JSON text is then parsed before.
@@ -327,6 +329,11 @@ class FamilyRenderer(Renderer[ConfigT]):
     def first_header_ids(self) -> frozenset[int]:
         """The special tokens with which an assistant's turn begins in a prompt."""
         return frozenset(self.tokenizer.find_special_tokens(header)[0][2] for header in self.reply_headers)
+
+    @cached_property
+    def ids_outside_reply(self) -> frozenset[int]:
+        """The special tokens that no open reply holds: those that end one or open another message."""
+        return frozenset({*self.stop_ids, *(self.tokenizer.special_tokens[token] for token in self.other_headers)})
 
     def is_reasoning(self, text: str) -> bool:
         """Whether reasoning holds anything: an empty think block, or newlines alone, is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from renderers.errors import UnknownMaskError
@@ -28,6 +28,10 @@ class Damage:
     kind: str
     message_indices: tuple[int, ...]
     detail: str
+
+    def shifted(self, offset: int) -> Damage:
+        """The same, where messages count from another one."""
+        return replace(self, message_indices=tuple(index + offset for index in self.message_indices))
 
 
 @dataclass(slots=True)

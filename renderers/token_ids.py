@@ -10,17 +10,17 @@ from typing import Any
 from renderers.errors import TokenIdsError, TokenIdsTypeError
 
 
-def as_token_ids(value: Any, name: str = "token_ids") -> list[int]:
+def as_token_ids(value: Any, name: str = "token_ids", *, or_one: bool = False) -> list[int]:
     """`value` as a list of non-negative Python integers; `name` is the parameter that an error names.
 
-    Accepted are sequences of integers (numpy's included) and one-dimensional integer arrays and tensors. A list of
-    plain integers is returned as it is, not copied.
+    Accepted are sequences of integers (numpy's included) and one-dimensional integer arrays and tensors, and with
+    `or_one` also a single integer. A list of plain integers is returned as it is, not copied.
 
     Raises:
         TokenIdsTypeError: it is no sequence of integers (text, floats, booleans, None, nested lists, ...).
         TokenIdsError: a number is negative.
     """
-    ids = value if type(value) is list else _as_list(value, name)
+    ids = value if type(value) is list else _as_list(value, name, or_one=or_one)
     if _are_plain_ids(ids):
         return ids
     ids = [_as_int(item, name, index) for index, item in enumerate(ids)]
@@ -44,18 +44,21 @@ def _are_plain_ids(ids: list[Any]) -> bool:
     return type(total) is int and total > len(ids)
 
 
-def _as_list(value: Any, name: str) -> list[Any]:
+def _as_list(value: Any, name: str, *, or_one: bool) -> list[Any]:
     """The items of a sequence, an array or a tensor."""
     if isinstance(value, list | tuple | range):
         return list(value)
     to_list = getattr(value, "tolist", None)
     if callable(to_list) and not isinstance(value, memoryview):  # numpy arrays, torch tensors, array.array
-        items = to_list()
-        if not isinstance(items, list):
-            raise TokenIdsTypeError(f"{name} is a single number ({items!r}): a sequence of token IDs is needed")
-        return items
+        value = to_list()
+        if isinstance(value, list):
+            return value
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return list(value)
+    if isinstance(value, int | float):  # what arrays and tensors of no dimension give
+        if or_one:
+            return [value]
+        raise TokenIdsTypeError(f"{name} is a single number ({value!r}), not a sequence of integers")
     hint = ": give its `input_ids`" if hasattr(value, "keys") else ""
     raise TokenIdsTypeError(f"{name} is of type {type(value).__name__}, not a sequence of integers{hint}")
 

@@ -93,6 +93,7 @@ DEEPSEEK_V3 = Profile(
         "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "<｜tool▁outputs▁begin｜>",
         "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜tool▁outputs▁end｜>", "<｜begin▁of▁sentence｜>", "```json\n",
     ),
+    hoists_systems=True,
     reasoning=False,
     null_content=True,
     null_content_beside_calls=True,
@@ -127,6 +128,7 @@ _DSML = (
 DEEPSEEK_V32 = Profile(
     name="DeepSeek-V3.2",
     markers=(*_DSML, "<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "<function_results>"),
+    needs_call_before_result=True,
     arguments="parsed",
     switches=(("thinking_mode", ("thinking",)), ("drop_thinking", _BOOLEAN)),
     opens_reasoning=True,
@@ -138,6 +140,7 @@ DEEPSEEK_V4 = replace(
     DEEPSEEK_V32,
     name="DeepSeek-V4",
     markers=(*_DSML, "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", "<tool_result>", "</tool_result>"),
+    needs_call_before_result=False,
     parts=("tool",),
     arguments="text",
     switches=(*DEEPSEEK_V32.switches, ("reasoning_effort", ("high", "max"))),

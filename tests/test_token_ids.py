@@ -48,6 +48,17 @@ def test_accepted(value: Any) -> None:
     assert type(ids) is list
 
 
+@pytest.mark.parametrize("value", [5, numpy.int64(5), numpy.array(5), _Tensor(5), _Id(7), [5]])
+def test_one_where_one_is_allowed(value: Any) -> None:
+    assert as_token_ids(value, or_one=True) in ([5], [7])
+
+
+@pytest.mark.parametrize("value", [5.0, True, None, "5", _Tensor(5.0), numpy.bool_(True)])
+def test_one_that_is_no_integer(value: Any) -> None:
+    with pytest.raises(TokenIdsTypeError):
+        as_token_ids(value, or_one=True)
+
+
 def test_numpy_integers_become_plain() -> None:
     assert [type(item) for item in as_token_ids([numpy.int32(5), 6, numpy.uint64(7)])] == [int, int, int]
 

@@ -34,7 +34,7 @@ class _WholeBlock:
     read_block: ReadBlock
     schemas: ToolSchemas
 
-    def progress(self, text: str) -> Sequence[CallProgress]:  # noqa: ARG002 - nothing is certain before the end
+    def progress(self, text: str) -> Sequence[CallProgress]:
         """Nothing is certain before the end."""
         return ()
 

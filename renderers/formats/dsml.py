@@ -14,17 +14,16 @@ token: spelled in ordinary tokens they are text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from renderers.formats.blocks import WholeBlocks
 from renderers.formats.json_text import CallFaultError
 from renderers.formats.typed_values import Parameter, ToolSchemas, typed_call
-from renderers.messages import Function, ToolCall, to_json
+from renderers.messages import Tools, to_json
 from renderers.parsed import CallStatus
 from renderers.parsing.markers import Marker, MarkerTable
-from renderers.parsing.protocol import Frame, ReadCall
+from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall
 from renderers.writer import Writer
 
 TOKEN = "｜DSML｜"  # noqa: S105 - not a password
@@ -32,10 +31,7 @@ _SHOWN = 40
 #: A value may quote this many parameters that it does not close: with more, it is rather its own end that is missing.
 _DEEPEST = 64
 _SPACE = re.compile(r"\s*")
-
-
-def _as_object(function: Function) -> Mapping[str, Any]:
-    return function.arguments_object
+_NO_SCHEMAS = ToolSchemas()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +40,12 @@ class DsmlCalls:
 
     Attributes:
         block: the name of the tag around all calls of a reply.
+        tools_head, tools_tail: the text around the tools' schemas, which says how to call them.
     """
 
     block: str
+    tools_head: str
+    tools_tail: str
 
     @property
     def frame(self) -> Frame:
@@ -54,22 +53,24 @@ class DsmlCalls:
         opener, closer = (Marker.plain(f"<{slash}{TOKEN}{self.block}>", TOKEN) for slash in ("", "/"))
         return Frame(opener, closer, before="\n\n")
 
-    def bind(self, markers: MarkerTable) -> WholeBlocks:
+    def bind(self, markers: MarkerTable) -> _Tags:
         """Calls are read when their block closes: only then is it known where each of them ends."""
-        return WholeBlocks(_BlockReader(markers))
+        return _Tags(markers)
 
-    def write(
-        self,
-        out: Writer,
-        calls: Sequence[ToolCall],
-        arguments_of: Callable[[Function], Mapping[str, Any]] = _as_object,
-    ) -> None:
-        """The calls of one reply."""
+    def write_tools(self, out: Writer, tools: Tools) -> None:
+        """What each schema says of its function, a line each."""
+        out.scaffold(self.tools_head)
+        for function in tools.function_json_texts:
+            out.scaffold("\n")
+            out.schema(function)
+        out.scaffold(self.tools_tail)
+
+    def write(self, out: Writer, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """The calls of one reply, by their names and arguments."""
         out.scaffold(f"\n\n<{TOKEN}{self.block}>")
-        for call in calls:
+        for name, arguments in calls:
             out.scaffold(f'\n<{TOKEN}invoke name="')
-            out.body(call.function.name)
-            arguments = arguments_of(call.function)
+            out.body(name)
             out.scaffold('">' if arguments else '">\n')
             for key, value in arguments.items():
                 is_string = isinstance(value, str)
@@ -82,71 +83,104 @@ class DsmlCalls:
         out.scaffold(f"\n</{TOKEN}{self.block}>")
 
 
-class _BlockReader:
-    """Reads a block's calls. `｜DSML｜` stands in the body as a code, so that no ordinary text is taken for a tag."""
+class _Tags:
+    """The tags for one tokenizer. `｜DSML｜` stands in a body as a code, so that no ordinary text is taken for a tag."""
 
     def __init__(self, markers: MarkerTable) -> None:
-        self._text = markers.text
+        self.text = markers.text
         token = markers.code(TOKEN)
-        self._call_tag = f"<{token}invoke"
-        self._call = re.compile(rf'<{token}invoke\s+name="([^{token}]*?)"\s*(/?)>')
-        self._call_end = re.compile(rf"\s*</{token}invoke>")
-        self._parameter = re.compile(rf'\s*<{token}parameter\s+name="([^{token}]*?)"\s+string="(true|false)"\s*>')
-        self._in_value = re.compile(
-            rf"(?P<opens><{token}parameter)|</{token}parameter>(?=(?P<ends>\s*(?:<{token}parameter|</{token}invoke>))?)"
-        )
+        self.call_open, self.call_close = f"<{token}invoke", f"</{token}invoke>"
+        self.value_open, self.value_close = f"<{token}parameter", f"</{token}parameter>"
+        self.call = re.compile(rf'{self.call_open}\s+name="([^{token}]*?)"\s*(/?)>')
+        self.call_end = re.compile(rf"\s*{self.call_close}")
+        self.parameter = re.compile(rf'\s*{self.value_open}\s+name="([^{token}]*?)"\s+string="(true|false)"\s*>')
+        ends = rf"\s*(?:{self.value_open}|{self.call_close})"
+        self.in_value = re.compile(rf"(?P<opens>{self.value_open})|{self.value_close}(?=(?P<ends>{ends})?)")
+        self.any = re.compile(f"({self.value_open}|{self.value_close}|{self.call_close})")
 
-    def __call__(self, body: str, *, complete: bool, schemas: ToolSchemas) -> list[ReadCall]:
+    def reader(self, tools: Sequence[Mapping[str, Any]] | None) -> BlockFactory:
+        """A reader for each block. The parameters say themselves what they are: no schema is asked."""
+        return lambda: _BlockReader(self)
+
+
+class _BlockReader:
+    """Reads a block's calls.
+
+    A value ends at a closing tag that the call's next tag follows. It may quote tags: it closes the parameters that it
+    opens, and a closing tag with other text after it is its own.
+    """
+
+    def __init__(self, tags: _Tags) -> None:
+        self._tags = tags
+        self._depth = 0  # of parameters that are open
+        self._may_end = False  # since the last closing tag came only white space
+
+    def progress(self, text: str) -> Sequence[CallProgress]:
+        """Nothing is certain before the end."""
+        return ()
+
+    def in_value(self, text: str) -> bool:
+        """Whether a value is open after this text."""
+        tags = self._tags
+        for part in tags.any.split(text):
+            if part == tags.value_close and self._depth == 1:
+                self._may_end = True
+            elif part == tags.value_close:
+                self._depth = max(0, self._depth - 1)
+            elif self._may_end and part in {tags.value_open, tags.call_close}:
+                self._depth, self._may_end = int(part == tags.value_open), False
+            elif part.strip():
+                self._may_end = False
+                self._depth += part == tags.value_open
+        return self._depth > 0 and not self._may_end
+
+    def read(self, body: str, *, complete: bool) -> list[ReadCall]:
         """The calls with their faults. What is malformed reaches to the next call's opening tag."""
         calls: list[ReadCall] = []
         start = _skip_space(body, 0)
         while start < len(body) or not calls:
-            name, parameters, end = self._read(body, start)
+            name, parameters, end = self._read_call(body, start)
             fault = None
             if end is None:
-                shown = self._text(body[start : start + _SHOWN])
+                shown = self._tags.text(body[start : start + _SHOWN])
                 fault = CallFaultError(CallStatus.MALFORMED, f"the call that begins {shown!r} breaks the format")
-                end = body.find(self._call_tag, start + 1)
+                end = body.find(self._tags.call_open, start + 1)
                 end = end if end >= 0 else len(body)
             following = _skip_space(body, end)
             if following == len(body) and not complete:
                 fault = CallFaultError(CallStatus.INCOMPLETE, "the block was cut before its end")
-            call = typed_call(name, parameters, schemas, fault=fault)
-            if body.startswith(self._call_tag, start):  # otherwise the block as a whole is the call's raw text
+            call = typed_call(name, parameters, _NO_SCHEMAS, fault=fault)
+            if body.startswith(self._tags.call_open, start):  # otherwise the whole block is the call's raw text
                 call = replace(call, start=start, end=start + len(body[start:end].rstrip()))
             calls.append(call)
             start = following
         return calls
 
-    def _read(self, body: str, start: int) -> tuple[str, list[Parameter], int | None]:
+    def _read_call(self, body: str, start: int) -> tuple[str, list[Parameter], int | None]:
         """The name and parameters of a call, and where it ends: None where it is not of the format."""
         parameters: list[Parameter] = []
-        call = self._call.match(body, start)
+        call = self._tags.call.match(body, start)
         if call is None:
             return "", parameters, None
         name, is_empty = call.groups()
         end = call.end()
         if is_empty:
             return name, parameters, end
-        while parameter := self._parameter.match(body, end):
+        while parameter := self._tags.parameter.match(body, end):
             key, is_string = parameter.groups()
             closing = self._value_end(body, parameter.end())
             if closing is None:
                 return name, parameters, None
-            value = self._text(body[parameter.end() : closing.start()])
+            value = self._tags.text(body[parameter.end() : closing.start()])
             parameters.append(Parameter(key, value, is_string == "true"))
             end = closing.end()
-        closing = self._call_end.match(body, end)
+        closing = self._tags.call_end.match(body, end)
         return name, parameters, closing.end() if closing else None
 
     def _value_end(self, body: str, start: int) -> re.Match[str] | None:
-        """The closing tag of the value that begins at `start`.
-
-        A value may quote tags: it closes the parameters that it opens, and a closing tag after which no tag of the call
-        follows is its own text.
-        """
+        """The closing tag of the value that begins at `start`."""
         depth = 0
-        for tag in self._in_value.finditer(body, start):
+        for tag in self._tags.in_value.finditer(body, start):
             if tag["opens"]:
                 depth += 1
                 if depth > _DEEPEST:

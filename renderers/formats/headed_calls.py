@@ -67,8 +67,6 @@ class _BoundHeadedCalls:
         """The call that a body holds, with its faults."""
         text, separator, rest = body.partition(self.separator)
         head = self.calls.read_head(text) if separator or complete else CallHead("")
-        # The model may sample the separator again, inside a string: it is part of the arguments' text.
-        arguments_text = self.markers.text(rest)
         fault = None
         if not complete:
             fault = CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
@@ -76,8 +74,9 @@ class _BoundHeadedCalls:
             fault = CallFaultError(CallStatus.MISSING_NAME, f"the call's head {text!r} names no tool")
         elif not separator:
             fault = CallFaultError(CallStatus.MALFORMED, f"the call has no {self.calls.separator}")
-        shown = arguments_text if head.name else ""  # without a name nothing was streamed
-        return json_call(head.name, shown, fault, call_id=head.call_id)
+        # The model may sample the separator again, inside a string: there it is text. Without a name nothing is streamed.
+        arguments_text = self.markers.text(rest) if head.name else ""
+        return json_call(head.name, arguments_text, fault, call_id=head.call_id)
 
 
 class _HeadedCallReader:

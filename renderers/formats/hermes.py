@@ -43,11 +43,11 @@ class JsonToolCalls:
         """One block is one call."""
         return Frame(self.open, self.close, before=self.before, between=self.between)
 
-    def bind(self, markers: MarkerTable) -> JsonToolCalls:  # noqa: ARG002 - bodies hold no markers
+    def bind(self, markers: MarkerTable) -> JsonToolCalls:
         """The format needs nothing from the tokenizer."""
         return self
 
-    def reader(self, tools: Tools | None) -> BlockFactory:  # noqa: ARG002 - JSON has types
+    def reader(self, tools: Tools | None) -> BlockFactory:
         """A reader for each call."""
         return JsonCallReader
 
@@ -88,13 +88,11 @@ class _Arguments:
     def __init__(self, start: int) -> None:
         self._start = start
         self._end = start
-        self._seen = start
         self._scanner = ValueScanner()
 
     def progress(self, text: str) -> Sequence[CallProgress]:
         """The part of the body's next piece that belongs to the arguments."""
         taken = self._scanner.take(text)
-        self._seen += len(text)
         self._end += taken
         if taken == len(text):
             return (CallProgress(None, text),)
@@ -102,7 +100,7 @@ class _Arguments:
 
     def text(self, body: str) -> str:
         """The arguments' text in the whole body."""
-        self.progress(body[self._seen :])
+        self.progress(body[self._end :])
         return body[self._start : self._end]
 
 

@@ -108,7 +108,7 @@ class MarkedReply(TokenStream):
         if self._mode is _Mode.UNDECIDED:
             if role is Role.REASONING_CLOSE:
                 self._decide(frozenset())
-            elif role is Role.STOP and not self.reading_opening:
+            elif role is Role.STOP:
                 self._decide(find_calls(self._kept, self._rules, self._blocks))
             else:
                 self._kept.append(found)

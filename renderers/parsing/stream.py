@@ -28,7 +28,6 @@ class TokenStream(ABC):
         self._lexer = lexer
         self._stop: str | None = None
         self._units_at_stop = 0
-        self.reading_opening = False
         self._result: ParsedResponse | None = None
         self.record = ReplyRecord()
 
@@ -72,10 +71,9 @@ class TokenStream(ABC):
     def read_opening(self, opening_ids: Sequence[int]) -> None:
         """Read the prompt's tokens that belong to the assistant's turn; before the first `feed`, if at all."""
         ids = as_token_ids(opening_ids, "opening_ids")
-        self.record.silent = self.reading_opening = True
+        self.record.silent = True
         self._give(self._lexer.feed(ids))
         self._lexer.begin_completion()
-        self.reading_opening = False
         self.on_completion_begin()
 
     def feed(self, token_ids: Sequence[int] | int) -> list[Delta]:
@@ -94,7 +92,7 @@ class TokenStream(ABC):
                 self.on_text(text)
                 self.on_portion_end()
                 return self._take_deltas()
-        ids = as_token_ids(token_ids)
+        ids = as_token_ids(token_ids, or_one=True)
         if self._stop is not None:
             self.record.mark(Region.STRUCTURE, self._lexer.skip(ids))
         else:

@@ -19,7 +19,6 @@ from renderers.template.environment import ENVIRONMENT_OPTIONS, configure, to_js
 from renderers.template.sources import (
     NO_MESSAGE,
     Dump,
-    Field,
     Generated,
     Kept,
     Printed,
@@ -189,9 +188,10 @@ def _enter_indexed(
 
 
 def _keep(value: Any, message: int) -> Any:
-    if message < 0 or not isinstance(value, TracedString) or not mentions(value, message):
+    """What is put into a namespace: template text joined to the message's own belongs to the message."""
+    if type(value) is not TracedString:
         return value
-    return traced(value, Kept(value, message))
+    return traced(value, Kept(value, message if message >= 0 and mentions(value, message) else NO_MESSAGE))
 
 
 def _value_of(value: Any, key: Any) -> Any:
@@ -199,10 +199,10 @@ def _value_of(value: Any, key: Any) -> Any:
     text = unwrapped(value)
     if not isinstance(key, TracedString) or isinstance(text, Undefined) or not _is_lost(text):
         return value
-    source = key.traced_source
-    if type(source) is not Field:
+    path = key.traced_source
+    if type(path) is not str:
         return value
-    return traced(str.__str__(str(text)), Dump(source.message, f"{source.path}.{key}"))
+    return traced(str.__str__(str(text)), Dump(key.traced_message, f"{path}.{key}"))
 
 
 def _text_of(value: Any, key: Any) -> Any:

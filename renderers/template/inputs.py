@@ -83,9 +83,10 @@ def prepare_messages(
             fields = {plain_data(key): plain_data(value) for key, value in given.items() if value is not None}
         else:
             fields = label(index, given)
-        reasoning = next((fields[name] for name in REASONING_FIELDS if name in fields), None)
-        if reasoning is not None:
-            fields = {"thinking": reasoning, **fields, "reasoning_content": reasoning}
+        for name in REASONING_FIELDS:
+            if name in fields:
+                fields = {"thinking": fields[name], **fields, "reasoning_content": fields[name]}
+                break
         if null_content and "content" not in fields:
             fields["content"] = None
         prepared.append(fields)

@@ -7,8 +7,8 @@ never printed. The tree is flattened once, when the whole text is there, or earl
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 #: No message: the tools, the template's text outside the messages' loop.
 NO_MESSAGE = -1
@@ -26,13 +26,6 @@ NO_LINE = 0
 #: * whether an operation lost the exact source;
 #: * the `{% generation %}` block that it stands in, or None.
 Run = tuple[int, int, int, str | None, int, bool, object | None]
-
-
-class Field(NamedTuple):
-    """The text is that of a caller's field, from its first character on."""
-
-    message: int
-    path: str
 
 
 class Dump:
@@ -73,7 +66,7 @@ class Printed:
 
 
 class Kept:
-    """The text was joined to a message's own text and put into a namespace, in the iteration over that message."""
+    """The text was put into a namespace, joined to the own text of the message whose iteration it was, or of none."""
 
     __slots__ = ("message", "value")
 
@@ -101,19 +94,26 @@ class Flat:
         self.ends = [run[0] for run in runs]
 
 
-#: What a string was made from. None is the template's own text; a tuple holds the strings that were joined, and a plain
-#: string among them is text whose source was lost.
-Source = Field | Dump | Part | Printed | Kept | Generated | Flat | tuple[str, ...] | None
+#: What a string was made from. None is the template's own text. A string is the path of the caller's field whose text it
+#: is, from the first character on. A tuple holds the strings that were joined, and a plain string among them is text whose
+#: source was lost.
+Source = str | Dump | Part | Printed | Kept | Generated | Flat | tuple[str, ...] | None
 
 
 class TracedLike(str):
     """A string that knows its source. Its operations are in `renderers.template.strings`.
 
-    The attribute has a name that no template asks for: templates do ask strings for `source`, `text` or `type`.
+    The attributes have names that no template asks for: templates do ask strings for `source`, `text` or `type`.
+
+    Attributes:
+        traced_source: a `Source`; Any, because the hot paths look at its exact type.
+        traced_message: the index of its message, set only where the source is the path of a field. Both stand in the
+            string itself because every string of every message has them: an object more would be as many again.
     """
 
-    __slots__ = ("traced_source",)
-    traced_source: Any  # a `Source`; Any, because the hot paths look at its exact type
+    __slots__ = ("traced_message", "traced_source")
+    traced_source: Any
+    traced_message: int
 
 
 def flatten(text: TracedLike) -> Flat:
@@ -121,8 +121,8 @@ def flatten(text: TracedLike) -> Flat:
     source = text.traced_source
     if type(source) is Flat:
         return source
-    flat = Flat(_walk(text))
-    if source is not None:  # the template's own text is shared by all renders, and its one run is no work
+    flat = Flat(add_runs([], (text,)))
+    if source is not None and type(source) is not str:  # these are one run each, and what they are is asked again
         text.traced_source = flat
     return flat
 
@@ -133,35 +133,37 @@ def part_of(whole: TracedLike, start: int) -> Part:
     kind = type(source)
     if kind is Part:  # a part of a part: no chains, which would be walked again and again
         return Part(source.whole, source.start + start)
-    if kind is not Field and source is not None:
+    if kind is not str and source is not None:
         flatten(whole)
     return Part(whole, start)
 
 
-def _walk(text: TracedLike) -> list[Run]:  # noqa: C901, PLR0912 - one flat loop: a render goes through it thousands of times
-    runs: list[Run] = []
-    end = 0
+def add_runs(runs: list[Run], texts: Sequence[str]) -> list[Run]:  # noqa: C901, PLR0912 - one flat loop, for speed
+    """Append the runs of strings, in order, to those of what stands before them."""
+    end = runs[-1][0] if runs else 0
     # Strings still to be walked, the next one last, each with the line, message and generation block around it. Of
     # lines and messages, the innermost counts.
-    stack: list[tuple[str, int, int, object | None]] = [(text, NO_LINE, NO_MESSAGE, None)]
+    stack: list[tuple[str, int, int, object | None]] = [(text, NO_LINE, NO_MESSAGE, None) for text in reversed(texts)]
     while stack:
         node, line, message, generation = stack.pop()
         if not node:
             continue
-        if not isinstance(node, TracedLike):
-            node = getattr(node, "traced_value", node)  # what `safe` gives holds the traced string
-            if not isinstance(node, TracedLike):
+        try:
+            source = node.traced_source  # type: ignore[attr-defined]
+        except AttributeError:
+            if hasattr(node, "traced_value"):  # what `safe` gives holds the traced string
+                stack.append((node.traced_value, line, message, generation))
+            else:
                 end += len(node)
                 runs.append((end, line, message, None, -1, True, generation))
-                continue
-        source = node.traced_source
+            continue
         kind = type(source)
         if source is None:
             end += len(node)
             runs.append((end, line, message, None, -1, False, generation))
-        elif kind is Field:
+        elif kind is str:
             end += len(node)
-            runs.append((end, line, source.message, source.path, 0, False, generation))
+            runs.append((end, line, node.traced_message, source, 0, False, generation))  # type: ignore[attr-defined]
         elif kind is Printed:
             if source.message >= 0:
                 message = source.message
@@ -174,7 +176,7 @@ def _walk(text: TracedLike) -> list[Run]:  # noqa: C901, PLR0912 - one flat loop
         elif kind is Generated:
             stack.append((source.value, line, message, generation or source))
         elif kind is Kept:
-            stack.append((source.value, line, source.message, generation))
+            stack.append((source.value, line, source.message if source.message >= 0 else message, generation))
         elif kind is Dump:
             end += len(node)
             owner = message if source.path is None and source.message < 0 else source.message
@@ -194,8 +196,8 @@ def _add_part(runs: list[Run], end: int, source: Any, length: int, outer: tuple[
         if whole is None:
             runs.append((end + length, line, message, None, -1, False, generation))
             return end + length
-        if type(whole) is Field:
-            runs.append((end + length, line, whole.message, whole.path, start, False, generation))
+        if type(whole) is str:
+            runs.append((end + length, line, source.whole.traced_message, whole, start, False, generation))
             return end + length
         source = flatten(source.whole)
     position, stop = start, start + length
@@ -219,23 +221,30 @@ def mentions(text: str, message: int) -> bool:
     stack = [text]
     while stack:
         node = stack.pop()
-        if not node or not isinstance(node, TracedLike):
-            continue
-        source = node.traced_source
-        if isinstance(source, Field | Dump):
-            if source.message == message:
+        if node and isinstance(node, TracedLike):
+            if _is_of(node, message):
                 return True
-        elif isinstance(source, tuple):
-            stack.extend(source)
-        elif isinstance(source, Printed):
-            stack.extend(source.values)
-        elif isinstance(source, Generated):
-            stack.append(source.value)
-        elif isinstance(source, Part):
-            stack.append(source.whole)
-        elif isinstance(source, Flat) and any(run[2] == message and run[3] is not None for run in source.runs):
-            return True
+            stack.extend(_inside(node.traced_source))
     return False
+
+
+def _is_of(text: TracedLike, message: int) -> bool:
+    source = text.traced_source
+    if isinstance(source, str):
+        return text.traced_message == message
+    if isinstance(source, Dump):
+        return source.message == message
+    return isinstance(source, Flat) and any(run[2] == message and run[3] is not None for run in source.runs)
+
+
+def _inside(source: Source) -> tuple[str, ...]:
+    if isinstance(source, tuple):
+        return source
+    if isinstance(source, Printed):
+        return source.values
+    if isinstance(source, Generated):
+        return (source.value,)
+    return (source.whole,) if isinstance(source, Part) else ()
 
 
 def common_source(texts: Iterable[str]) -> Dump | None:

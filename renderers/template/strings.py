@@ -171,6 +171,14 @@ def traced(text: str, source: Source) -> TracedString:
     return result
 
 
+def field_text(text: str, message: int, path: str) -> TracedString:
+    """The text of a caller's field."""
+    result: TracedString = _new(TracedString, text)
+    result.traced_source = path
+    result.traced_message = message
+    return result
+
+
 def derived(text: str, *origins: str) -> TracedString:
     """Text that was made from these strings in a way that cannot be followed."""
     source = common_source(origins)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from jinja2 import Template, nodes
@@ -14,8 +15,11 @@ from renderers.template.environment import clock, make_environment, template_err
 from renderers.template.filters import REGISTRY, Registry, TracingEnvironment
 from renderers.template.inputs import SCALARS, plain_data, prepare_messages, prepare_tools
 from renderers.template.rewriting import MESSAGE, MESSAGES, Rewriter
-from renderers.template.sources import NO_MESSAGE, Field, flatten
-from renderers.template.strings import TracedString, traced
+from renderers.template.sources import NO_MESSAGE, Flat, Run, add_runs, flatten
+from renderers.template.strings import TracedString, field_text, traced
+
+# How many of the pieces that a template prints are taken at a time.
+_PIECES = 128
 
 _ENVIRONMENT = make_environment()
 _STRINGS = frozenset({str})
@@ -186,13 +190,19 @@ class TracedTemplate:
         values[MESSAGE] = NO_MESSAGE
         values[MESSAGES] = {id(message): index for index, message in enumerate(values["messages"])}
         values[REGISTRY] = labels.registry
+        texts: list[str] = []
+        runs: list[Run] = []
         try:
             with template_errors():
-                text = self._template.render(values)
+                pieces = self._template.generate(values)
+                # Some at a time are flattened and let go: to hold all would keep the garbage collector busy.
+                while some := tuple(islice(pieces, _PIECES)):
+                    texts.append("".join(some))
+                    add_runs(runs, some)
         except TemplateError as error:
             failure = error
         else:
-            return text if isinstance(text, TracedString) else TracedString(text)
+            return traced("".join(texts), Flat(runs))
         # Tracing takes what one output prints in one piece, so another of several faults may come up first, or one on
         # another line. The plain render says which it is.
         if self._plain is None:
@@ -230,14 +240,20 @@ class _Labels:
 
     def message(self, index: int, message: Mapping[Any, Any]) -> dict[Any, Any]:
         """A message's fields. What is None stays out, before it costs anything."""
-        value = self._value
         if not _STRINGS.issuperset(map(type, message)):
             message = plain_data(message)
-        return {
-            key if key in _PLAIN_KEYS else value(key, index, key): value(item, index, key)
-            for key, item in message.items()
-            if item is not None
-        }
+        fields: dict[Any, Any] = {}
+        for key, item in message.items():
+            if type(item) is str:
+                text: TracedString = _new(TracedString, item)
+                text.traced_source = key
+                text.traced_message = index
+            elif item is None:
+                continue
+            else:
+                text = self._value(item, index, str(key))
+            fields[key if key in _PLAIN_KEYS else self._value(key, index, str(key))] = text
+        return fields
 
     def variable(self, name: str, value: Any) -> Any:
         """A variable: text is a setting and counts as the template's own; dicts and lists are the caller's data.
@@ -251,9 +267,7 @@ class _Labels:
     def _value(self, value: Any, message: int, path: str) -> Any:
         kind = type(value)
         if kind is str:
-            text: TracedString = _new(TracedString, value)
-            text.traced_source = _make(Field, (message, path))
-            return text
+            return field_text(value, message, path)
         if kind is dict:
             labelled: Any = {
                 key if message >= 0 and key in _PLAIN_KEYS else self._value(key, message, path): self._value(

@@ -195,6 +195,8 @@ def _needless(
     refusal: BridgeRefusal,
 ) -> str | None:
     """Why there is no cause to refuse: where the official render only goes on, nothing was rewritten."""
+    if profile.hoists_systems and refusal.reason == RefusalReason.HISTORY_REWRITE:
+        return None
     if list(expected[: len(given)]) == list(given):
         return "refused needlessly"
     if profile.positional and refusal.reason == RefusalReason.RETENTION:

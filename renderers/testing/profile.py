@@ -23,6 +23,7 @@ class Profile:
             parts; replies do not.
         roles: the roles that it takes.
         late_system: a system message may stand anywhere; otherwise only at the beginning.
+        hoists_systems: a late one is put before all others, so a bridge over one is refused whatever it says.
         needs_user_query: there must be a user message that is not wholly wrapped in `<tool_response>`.
         alternates: user and assistant must take turns.
         needs_call_before_result: a tool message must follow an assistant message with calls, with only tool messages
@@ -71,6 +72,7 @@ class Profile:
     markers: tuple[str, ...] = ()
     roles: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
     late_system: bool = True
+    hoists_systems: bool = False
     needs_user_query: bool = False
     alternates: bool = False
     needs_call_before_result: bool = False

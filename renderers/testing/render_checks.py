@@ -44,7 +44,10 @@ def check_render_parity(
             repr(text_of(renderer, found.token_ids)),
             shown(conversation),
         )
-    found = rendered(renderer, conversation)
+    try:
+        found = rendered(renderer, conversation)
+    except RendererError as error:
+        fail(f"the official template renders it, the renderer raised {error!r}", shown(conversation))
     if found.token_ids != expected:
         fail(
             "the render differs from the official one",

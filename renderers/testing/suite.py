@@ -214,7 +214,7 @@ class _Kit:
 
     def truncated(self, example: tuple[tuple[Conversation, dict[str, Any]], list[int]]) -> str:
         (prompt, message), cuts = example
-        renderer = self.variants(prompt.kwargs)
+        renderer = self.under_policy(prompt.kwargs, "all") or self.variants(prompt.kwargs)
         tokens = checks.reply_tokens(renderer, prompt, message)
         if tokens is None:
             return "not canonical"

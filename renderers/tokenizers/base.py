@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -165,9 +163,3 @@ class AdapterBase:
     def decode_bytes(self, token_ids: Sequence[int]) -> bytes:
         """The bytes of all the tokens, joined."""
         return self._token_bytes.join(token_ids)
-
-
-def canonical_sha256(value: object) -> str:
-    """sha256 of a JSON value, the same for every order of keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

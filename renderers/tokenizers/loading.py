@@ -38,7 +38,9 @@ def load_adapter(name: str) -> AdapterBase:
 
 
 def _load_folder(folder: Path, name: str) -> AdapterBase:
-    config = read_json(folder / CONFIG_FILE) or {}
+    config = read_json(folder / CONFIG_FILE)
+    if config is None:
+        config = {}
     if not isinstance(config, dict):
         raise TokenizerError(f"{folder / CONFIG_FILE} holds no JSON object")
     info = _read_info(folder, name, config)

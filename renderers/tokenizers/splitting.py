@@ -99,10 +99,13 @@ class _Composer:
         step, *later = steps
         if not later:
             return self._last(step, universe)
-        run = _run_of_one_set(step)
-        segment = self._table.narrow(universe, run.item.source, inside=True)  # type: ignore[union-attr]
+        characters, run = _run_of_one_set(step)
+        segment = self._table.narrow(universe, characters.source, inside=True)
         rest = self._table.narrow(universe, segment, inside=False)
-        if not any(self._possible(branch) for other in later for branch in self._narrowed(other, segment)):
+        untouched = run.most == 1 or not any(
+            self._possible(branch) for other in later for branch in self._narrowed(other, segment)
+        )
+        if untouched:
             inside: Alternatives = ((Repeat(Character(segment), run.source, run.least, run.most),),)
         elif run.most is None:
             inside = self.compose(later, segment)
@@ -161,12 +164,12 @@ def _takes_without_return(item: Item) -> bool:
     return isinstance(item, Repeat) and (item.possessive or _takes_without_return(item.item))
 
 
-def _run_of_one_set(step: Alternatives) -> Repeat:
+def _run_of_one_set(step: Alternatives) -> tuple[Character, Repeat]:
     """The step as the repeat of one character set that it must be to cut the text into segments."""
+    item = step[0][0]
     if len(step) == 1 and len(step[0]) == 1:
-        item = step[0][0]
         if isinstance(item, Repeat) and isinstance(item.item, Character) and item.least == 1 and not item.possessive:
-            return item
+            return item.item, item
         if isinstance(item, Character):
-            return Repeat(item, "{1}", 1, 1)
+            return item, Repeat(item, "{1}", 1, 1)
     raise UnsupportedPatternError("an earlier step is more than runs of one character set")

@@ -140,12 +140,17 @@ def test_name_and_arguments_are_streamed_early() -> None:
 
 
 _values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
 )
 
 
-@given(st.dictionaries(st.text(), _values), st.booleans(), st.lists(st.integers(1, 9), min_size=1))
+@given(
+    st.dictionaries(st.text(max_size=5), _values, max_size=3),
+    st.booleans(),
+    st.lists(st.integers(1, 9), min_size=1, max_size=5),
+)
 def test_the_scanner_finds_the_end(arguments: dict[str, Any], ascii_only: bool, steps: list[int]) -> None:
     text = json.dumps(arguments, ensure_ascii=ascii_only)
     scanner, taken, position = ValueScanner(), 0, 0

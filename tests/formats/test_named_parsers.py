@@ -10,9 +10,9 @@ from renderers.parsing import ReplyGrammar
 
 
 def test_unknown_names_list_what_exists() -> None:
-    with pytest.raises(ConfigError, match="tool parser named 'hermit'; there are .*hermes.*qwen3"):
+    with pytest.raises(ConfigError, match=r"tool parser named 'hermit'; there are .*hermes.*qwen3"):
         named_grammar("hermit")
-    with pytest.raises(ConfigError, match="reasoning parser named 'thought'; there are deepseek_r1, .*think"):
+    with pytest.raises(ConfigError, match=r"reasoning parser named 'thought'; there are deepseek_r1, .*think"):
         named_grammar(reasoning_parser="thought")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -153,31 +154,32 @@ def test_references_that_go_round() -> None:
     st.recursive(
         st.none() | st.booleans() | st.text(max_size=3) | st.integers(),
         lambda inner: (
-            st.lists(inner)
+            st.lists(inner, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
                     ("type", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "nullable", "items", "properties")
                 ),
                 inner,
+                max_size=3,
             )
         ),
+        max_leaves=8,
     )
 )
 def test_no_schema_raises(schema: Any) -> None:
     parameter = ParameterSchema(schema, schema)
     assert parameter.types
-    try:
+    with contextlib.suppress(CallFaultError):
         read_value("5", parameter)
-    except CallFaultError as fault:
-        assert fault.status is not CallStatus.OK
+
+
+FIND = {"type": "object", "properties": {"zip": STRING, "n": INTEGER}, "additionalProperties": BOOLEAN}
 
 
 class TestToolSchemas:
-    SCHEMA = {"type": "object", "properties": {"zip": STRING, "n": INTEGER}, "additionalProperties": BOOLEAN}
-
     @pytest.mark.parametrize("wrap", [lambda tool: {"type": "function", "function": tool}, lambda tool: tool])
     def test_both_shapes_of_a_tool(self, wrap: Any) -> None:
-        schemas = ToolSchemas([wrap({"name": "find", "parameters": self.SCHEMA})])
+        schemas = ToolSchemas([wrap({"name": "find", "parameters": FIND})])
         assert schemas.parameter("find", "zip").types == {"string"}
         assert schemas.parameter("find", "other").types == {"boolean"}
         assert len(schemas.parameter("nothing", "zip").types) == 7
@@ -194,7 +196,7 @@ class TestToolSchemas:
 
 
 class TestTypedCall:
-    SCHEMAS = ToolSchemas([{"name": "find", "parameters": TestToolSchemas.SCHEMA}])
+    SCHEMAS = ToolSchemas([{"name": "find", "parameters": FIND}])
 
     def test_a_call(self) -> None:
         call = typed_call("find", [Parameter("zip", "00420"), Parameter("n", "5")], self.SCHEMAS)

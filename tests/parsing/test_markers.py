@@ -149,6 +149,11 @@ class TestTextMarkersWithATokenInside:
         assert self.parse("a <｜DSML｜cal ｜DSML｜< b").content == "a <｜DSML｜cal ｜DSML｜< b"
         assert self.parse("a\n\n<｜DSML｜").content == "a\n\n<｜DSML｜"
 
+    def test_a_broken_character_before_the_token(self) -> None:
+        adapter = small_adapter()
+        ids = [*adapter.encode_ordinary("a 🧿")[:-1], *encode(adapter, "｜DSML｜b")]
+        assert parse_ids(DSML.bind(adapter), ids).content == "a \ufffd｜DSML｜b"
+
     def test_the_token_in_a_value(self) -> None:
         parsed = self.parse("<｜DSML｜calls>x=</｜DSML｜call>\n</｜DSML｜calls>")
         assert parsed.tool_calls[0].arguments == {"v": "</｜DSML｜call>"}
@@ -211,6 +216,9 @@ class TestEither:
         call = '<call>\n{"name": "x", "arguments": {}}\n</call>'
         parsed = self.parse(f"<reason>{call}<|im_end|>")
         assert (parsed.reasoning_content, parsed.tool_calls) == (call, [])
+        adapter = small_adapter()
+        shown = self.GRAMMAR.bind(adapter).stream().feed(encode(adapter, f"<reason>{call}"))
+        assert "".join(delta.reasoning or "" for delta in shown) == call  # nothing to wait for
 
     @given(
         st.lists(

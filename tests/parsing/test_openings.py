@@ -79,6 +79,7 @@ def test_a_character_that_the_prompt_began(bound: BoundReplyGrammar, adapter: An
 def test_a_stop_token_in_the_opening_is_no_end(parse: Parse) -> None:
     parsed = parse("Hi<|im_end|>", "before<|im_end|>\n")
     assert (parsed.content, parsed.stop) == ("Hi", "<|im_end|>")
+    assert parse("Hi", f"<think>{CALL}<|im_end|>\n").content == "Hi"
 
 
 @pytest.mark.parametrize(("opening_reasoning", "expected"), [(None, "a"), (True, "a"), (False, None)])

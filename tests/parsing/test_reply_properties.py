@@ -12,8 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from parsing_support import ADAPTERS, QWEN3, check_invariants, encode, encode_parts, feed_in_groups, parse_ids
 
+from renderers.formats.hermes import JsonToolCalls
 from renderers.parsed import CallStatus, ParsedResponse
-from renderers.parsing import BoundReplyGrammar
+from renderers.parsing import BoundReplyGrammar, Marker, ReplyGrammar
 
 MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>", "<|vision_start|>")
 FRAGMENTS = (
@@ -152,7 +153,7 @@ def _reply_text(message: dict[str, Any]) -> str:
 def test_canonical_replies_come_back(
     grammars: dict[str, BoundReplyGrammar], message: dict[str, Any], opened_by_prompt: bool
 ) -> None:
-    name = sorted(ADAPTERS)[0]
+    name = min(ADAPTERS)
     adapter = ADAPTERS[name]()
     text, opening = _reply_text(message), ""
     assume(adapter.normalize(text) == text)  # else the tokenizer changes it before anything is sampled
@@ -174,7 +175,7 @@ def test_canonical_replies_come_back(
 @given(messages())
 def test_every_prefix_of_a_canonical_reply(grammars: dict[str, BoundReplyGrammar], message: dict[str, Any]) -> None:
     """A cut reply loses only its end: reasoning is never content, and no call is made up."""
-    name = sorted(ADAPTERS)[-1]
+    name = max(ADAPTERS)
     bound, ids = grammars[name], encode(ADAPTERS[name](), _reply_text(message))
     whole = feed_in_groups(bound, ids)[0]
     for end in range(0, len(ids), max(1, len(ids) // 12)):
@@ -187,6 +188,8 @@ def test_every_prefix_of_a_canonical_reply(grammars: dict[str, BoundReplyGrammar
             assert right.arguments_text.startswith(left.arguments_text.rstrip("\ufffd"))
         assert cut.stop is None
 
+
+TEXT_CALLS = ReplyGrammar(("<|im_end|>",), tool_calls=JsonToolCalls(Marker.plain("<call>"), Marker.plain("</call>")))
 
 ADVERSARIES: dict[str, tuple[str, str]] = {
     "openers": ("<tool_call>", ""),
@@ -202,6 +205,8 @@ ADVERSARIES: dict[str, tuple[str, str]] = {
     "one string": ('\\"', '<tool_call>{"name": "r", "arguments": {"x": "'),
     "backslashes": ("\\", '<tool_call>{"name": "r", "arguments": {"x": "'),
     "brackets": ("[", '<tool_call>{"name": "r", "arguments": {"x": '),
+    "ends of text markers": ("</call", ""),
+    "text markers": ("<call></call>", ""),
     "broken characters": ("\N{NAZAR AMULET}", ""),
 }
 
@@ -211,7 +216,7 @@ ADVERSARIES: dict[str, tuple[str, str]] = {
 def test_time_is_linear(case: str, by_token: bool) -> None:
     """Eight times the tokens take not much more than eight times as long."""
     adapter = ADAPTERS["small"]()
-    bound = QWEN3.bind(adapter)
+    bound = (TEXT_CALLS if "text markers" in case else QWEN3).bind(adapter)
     unit, start = ADVERSARIES[case]
     one, before = encode(adapter, unit), encode(adapter, start)
     if case == "broken characters":
@@ -227,8 +232,8 @@ def test_time_is_linear(case: str, by_token: bool) -> None:
         assert result.stop == "<|im_end|>"
         return best
 
-    small, large = 2_000, 16_000
-    assert seconds(large) < 8 * 3 * max(seconds(small), 0.0005)
+    small, large = 1_000, 8_000
+    assert seconds(large) < 8 * 3 * max(seconds(small), 0.001)
 
 
 def test_result_and_grammar_pickle(bound: BoundReplyGrammar, adapter: Any) -> None:

@@ -96,7 +96,10 @@ def _without(adapter: Any, *names: str) -> Any:
     """The adapter, as if it had no such special tokens."""
 
     class Without:
-        special_tokens = {name: value for name, value in adapter.special_tokens.items() if name not in names}
+        def __init__(self) -> None:
+            self.special_tokens = {
+                name: token_id for name, token_id in adapter.special_tokens.items() if name not in names
+            }
 
         def __getattr__(self, name: str) -> Any:
             return getattr(adapter, name)

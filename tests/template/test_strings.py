@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers.template.sources import Dump, Field, Printed, flatten
-from renderers.template.strings import TracedString, derived, escape, safe, traced
+from renderers.template.sources import Dump, Printed, flatten
+from renderers.template.strings import TracedString, derived, escape, field_text, safe, traced
 
 # Letters that change their length with their case, whitespace of all kinds, and separators that occur in the texts.
 ALPHABET = "ab-- \n\t%,ßŉİÉé\u2028\x1c"
@@ -29,7 +29,7 @@ def traced_strings(draw: st.DrawFn) -> TracedString:
     pieces = []
     for number, (kind, text) in enumerate(draw(st.lists(st.tuples(st.sampled_from("FFFTL"), FIELD), max_size=4))):
         if kind == "F":
-            pieces.append(traced(text, Field(number % 2, text)))  # the path is the field's own text, for the check
+            pieces.append(field_text(text, number % 2, text))  # the path is the field's own text, for the check
         elif kind == "T":
             pieces.append(traced(text, None))
         else:
@@ -225,7 +225,7 @@ def runs_of(text: Any) -> list[tuple[str, str | None, int, bool]]:
     return runs
 
 
-CONTENT = traced("  one two  ", Field(0, "content"))
+CONTENT = field_text("  one two  ", 0, "content")
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_where_the_characters_come_from(result: Any, expected: list[tuple[str, s
 
 def test_text_that_cannot_be_followed_goes_to_what_its_sources_share() -> None:
     paths = ("calls[0].arguments.city", "calls[0].arguments.unit", "calls[0].arguments")
-    city, unit, both = (traced("x", Field(1, path)) for path in paths)
-    elsewhere, second = traced("x", Field(2, "content")), traced("x", Field(1, "calls[1]"))
+    city, unit, both = (field_text("x", 1, path) for path in paths)
+    elsewhere, second = field_text("x", 2, "content"), field_text("x", 1, "calls[1]")
     literal = traced("x", None)
     assert [runs_of(derived("y", *origins))[0][1] for origins in ((city, unit), (unit, both), (city, literal))] == [
         "calls[0].arguments",
@@ -288,9 +288,7 @@ def test_long_chains_do_not_recurse() -> None:
     check(text)
 
 
-
-
 def test_template_characters_keep_their_line() -> None:
-    text = traced("ab", Printed((traced("a", None), traced("b", Field(0, "content"))), (3, 4), 5))
+    text = traced("ab", Printed((traced("a", None), field_text("b", 0, "content")), (3, 4), 5))
     outer = traced("ab" + string.digits, Printed((text, traced(string.digits, None)), (7, 8), 2))
     assert [run[:4] for run in flatten(outer).runs] == [(1, 3, 5, None), (2, 4, 0, "content"), (12, 8, 2, None)]

@@ -145,36 +145,37 @@ def test_folders_that_cannot_be_used(tmp_path: Path, files: dict[str, str], prob
         adapt(Path(__file__))
 
 
+FIRST, OTHERS = LLAMA_PATTERN.split(")|", 1)
 TIKTOKEN_CLASS = f"""
 class TikTokenTokenizer(Base):
     vocab_files_names = {{"vocab_file": "tiktoken.model"}}
-    pat_str = "|".join([r{LLAMA_PATTERN[:43]!r}, r{LLAMA_PATTERN[44:]!r}])
+    pat_str = "|".join([{FIRST + ")"!r}, {OTHERS!r}])
 """
 
 
 @pytest.mark.parametrize("source", [TIKTOKEN_CLASS, f"class T:\n    pat_str = {LLAMA_PATTERN!r}", None])
 def test_a_folder_like_kimis(tmp_path: Path, source: str | None) -> None:
-    ranks = {token: rank for token, rank in ranks_of(trained_tokenizer(), ()).items() if rank < 500}
+    ranks = {token: rank for token, rank in ranks_of(trained_tokenizer(), ()).items() if rank < 400}
     lines = [f"{base64.b64encode(token).decode()} {rank}" for token, rank in ranks.items()]
     (tmp_path / "tiktoken.model").write_text("\n".join(lines) + "\n", encoding="utf-8")
     config = {
-        "added_tokens_decoder": {"500": {"content": "[BOS]"}, "503": {"content": "<think>"}},
+        "added_tokens_decoder": {"400": {"content": "[BOS]"}, "403": {"content": "<think>"}},
         "bos_token": "[BOS]",
     }
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     if source is not None:
-        (tmp_path / "tokenization_tiny.py").write_text(source.replace("r'", "r'"), encoding="utf-8")
+        (tmp_path / "tokenization_tiny.py").write_text(source, encoding="utf-8")
     adapter = adapt(tmp_path)
     assert adapter.encoder == "custom"
     assert len(adapter.special_tokens) == 256
-    assert adapter.special_tokens["<think>"] == 503
-    assert adapter.special_tokens["<|reserved_token_501|>"] == 501
-    assert adapter.vocabulary_size == 756
+    assert adapter.special_tokens["<think>"] == 403
+    assert adapter.special_tokens["<|reserved_token_401|>"] == 401
+    assert adapter.vocabulary_size == 656
     assert adapter.named_special_tokens == {"bos_token": "[BOS]"}
     text = "[BOS]The words, <think>they're 12345</think> " + "中" * 3
     ids, offsets = adapter.encode_with_offsets(text)
-    assert ids[0] == 500
-    assert 503 in ids
+    assert ids[0] == 400
+    assert 403 in ids
     assert offsets[0] == (0, 5)
     assert adapter.decode_bytes(ids).decode() == text
     long = "x" * 60_000

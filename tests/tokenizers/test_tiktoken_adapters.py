@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -188,9 +189,9 @@ def test_character_ranges(text: str, data: st.DataObject) -> None:
     encoded = text.encode("utf-8", "replace")
     text = encoded.decode()
     cuts = sorted(data.draw(st.sets(st.integers(0, len(encoded)))) | {0, len(encoded)})
-    pieces = [encoded[begin:end] for begin, end in zip(cuts, cuts[1:], strict=False)]
+    pieces = [encoded[begin:end] for begin, end in pairwise(cuts)]
     lengths = [len(text[:count].encode()) for count in range(len(text) + 1)]
-    for begin, end, (first, last) in zip(cuts, cuts[1:], character_ranges(pieces), strict=False):
+    for (begin, end), (first, last) in zip(pairwise(cuts), character_ranges(pieces), strict=True):
         # The smallest range of characters that holds the bytes.
         assert lengths[first] <= begin
         assert end <= lengths[last]

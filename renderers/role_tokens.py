@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from renderers.conversation import Conversation, Turn
+from renderers.conversation import NEVER, Conversation, History, Turn
 from renderers.family import FamilyRenderer
 from renderers.messages import Message
 from renderers.refusal import BridgeRefusal, RefusalReason
@@ -19,8 +19,8 @@ from renderers.writer import Writer
 
 
 class RoleTokenRenderer(FamilyRenderer[ConfigT]):
-    """What such formats share. Their templates print no tools, and fail where a message other than the assistant's has
-    no content."""
+    """What such formats share. Their templates print neither tools nor reasoning, and fail where a message other than
+    the assistant's has no content."""
 
     #: What every conversation begins with.
     begin_token: ClassVar[str]
@@ -34,6 +34,14 @@ class RoleTokenRenderer(FamilyRenderer[ConfigT]):
     @abstractmethod
     def write_result(self, out: Writer, turn: Turn, text: str) -> None:
         """Write a tool message with this text."""
+
+    def template_floor(self, history: History) -> int:
+        """No message's reasoning is printed."""
+        return NEVER
+
+    def is_reasoning(self, text: str) -> bool:
+        """Any text is dropped, be it a line feed."""
+        return bool(text)
 
     def write_preamble(self, out: Writer, conversation: Conversation) -> None:
         """The text of all system messages, an empty line between them."""
