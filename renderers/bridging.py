@@ -165,12 +165,15 @@ def _refuse_retention(  # noqa: PLR0911 - one refusal after another
         if after.last_query > before.last_query:
             return BridgeRefusal(RefusalReason.RETENTION, 'a new user message ends the tool cycle ("tool_cycle")')
         return None
-    floor = renderer.reasoning_floor(after)
-    moves = floor > renderer.reasoning_floor(asked)
+    floor, earlier_floor = renderer.reasoning_floor(after), renderer.reasoning_floor(asked)
+    moves = floor != earlier_floor
     if moves and not (settled := renderer.is_settled(before.state)):
         if settled is None:
             detail = "the IDs alone do not tell whether the template writes the messages so far otherwise from here on"
             return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+        if floor < earlier_floor:
+            detail = "reasoning that the template left out comes back from these messages on"
+            return BridgeRefusal(RefusalReason.RETENTION, detail)
         detail = "the template writes a message of the conversation so far otherwise from these messages on"
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, detail)
     earliest = before.first_reasoning

@@ -30,6 +30,7 @@ class History:
         tools: the tools of the preamble.
         call_names: ID and tool name of each call of the last assistant message, in order.
         state: what the family itself needs, a small frozen value, see `Renderer.advance`.
+        ended: nothing follows in this render, not even a generation prompt.
     """
 
     count: int = 0
@@ -41,6 +42,7 @@ class History:
     tools: Tools = NO_TOOLS
     call_names: tuple[tuple[str | None, str], ...] = ()
     state: Any = None
+    ended: bool = False
 
     def followed_by(self, message: Message, *, is_query: bool, state: Any) -> History:
         """The history with one more message."""
@@ -97,6 +99,7 @@ class Turn:
         ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
         tools: the tools of the conversation.
         is_open: the message is a prefill that the model continues.
+        is_end: nothing follows it, not even a generation prompt.
     """
 
     message: Message
@@ -112,6 +115,7 @@ class Turn:
     ahead: Any = None
     tools: Tools = NO_TOOLS
     is_open: bool = False
+    is_end: bool = False
 
     @property
     def role(self) -> str:

@@ -18,10 +18,11 @@ from renderers.conversation import History
 from renderers.encoding import Encoder
 from renderers.errors import ConfigError, MessageError
 from renderers.formats.named import named_grammar
+from renderers.formats.response_template import ResponseTemplateGrammar
 from renderers.labels import PROMPT, TEMPLATE, TOOL, make_label
 from renderers.messages import Message, check_prefill, validate_messages, validate_tools
 from renderers.opening import opening_ids
-from renderers.parsing import ReplyGrammar
+from renderers.parsing import Grammar
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import RenderedTokens, Segment
 from renderers.renderer import Renderer
@@ -108,13 +109,19 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         return (end,) if end is not None else ()
 
     @property
-    def reply_grammar(self) -> ReplyGrammar:
-        """The grammar of the named parsers."""
-        return named_grammar(
-            tool_parser=self.config.tool_parser,
-            reasoning_parser=self.config.reasoning_parser,
-            stop_tokens=tuple(self.stop_token_texts),
-        )
+    def reply_grammar(self) -> Grammar:
+        """The grammar of the named parsers, else of the tokenizer's `response_template` where it has one."""
+        stops = tuple(self.stop_token_texts)
+        if self._response_template is not None:
+            return ResponseTemplateGrammar(self._response_template, stops)
+        return named_grammar(self.config.tool_parser, self.config.reasoning_parser, stops)
+
+    @property
+    def _response_template(self) -> Mapping[str, Any] | None:
+        if self.config.tool_parser is not None or self.config.reasoning_parser is not None:
+            return None
+        template = getattr(self.tokenizer.source, "response_template", None)
+        return template if isinstance(template, Mapping) else None
 
     def render(
         self,
@@ -174,6 +181,8 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         if prompt_ids is None:
             return []
         ids = prompt_ids.token_ids if isinstance(prompt_ids, RenderedTokens) else as_token_ids(prompt_ids, "prompt_ids")
+        if self._response_template is not None:
+            return list(ids)  # the template finds its own anchor in the prompt
         return opening_ids(self.tokenizer, ids, (), self.grammar.reasoning_markers)
 
     def _trace(self, messages: Sequence[Mapping[str, Any]], **arguments: Any) -> TracedText:

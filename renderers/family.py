@@ -65,7 +65,7 @@ class FamilyRenderer(Renderer[ConfigT]):
                 f"this tokenizer lacks special tokens of the {self.family} format: {', '.join(missing)}. It belongs to "
                 "another family, or is damaged; give the tokenizer of the model, or another config"
             )
-        self._encoder = Encoder(self.tokenizer, stop_ids=self.stop_ids, sanitize=self.config.sanitize_control_tokens)
+        self._encoder = Encoder(self.tokenizer, stop_ids=self.stop_ids, sanitize=self.sanitizes)
         self._prompts: dict[Any, str] = {}
 
     # What a family describes -----------------------------------------------------------------------------------------
@@ -74,6 +74,11 @@ class FamilyRenderer(Renderer[ConfigT]):
     def required_tokens(self) -> tuple[str, ...]:
         """Special tokens without which the format cannot be written."""
         return ()
+
+    @property
+    def sanitizes(self) -> bool:
+        """Whether the caller's text is encoded as ordinary text; also without the setting, where the vendor does it."""
+        return self.config.sanitize_control_tokens
 
     @property
     @abstractmethod
@@ -185,6 +190,7 @@ class FamilyRenderer(Renderer[ConfigT]):
         check_arguments(validated, as_objects=self.arguments_as_objects)
         tool_list = validate_tools(tools)
         histories = self.fold(History(tools=tool_list, state=self.initial_state()), validated)
+        histories[-1] = replace(histories[-1], ended=not add_generation_prompt)
         out = Writer()
         self.write_preamble(out, Conversation(validated, tool_list, histories[-1]))
         final, tool_names = self.write_messages(
@@ -302,6 +308,7 @@ class FamilyRenderer(Renderer[ConfigT]):
                 ahead=ahead,
                 tools=history.tools,
                 is_open=is_open,
+                is_end=place == len(messages) - 1 and histories[-1].ended,
             )
             out.begin(position, role)
             first = len(out.pieces)

@@ -12,7 +12,7 @@ from renderers.config import RendererConfig, Revision, template_sha256
 from renderers.errors import DamageError
 from renderers.messages import validate_tools
 from renderers.parsed import ParsedResponse
-from renderers.parsing import BoundGrammar, ReplyGrammar, ReplyStream
+from renderers.parsing import BoundGrammar, Grammar, ReplyStream
 from renderers.refusal import BridgeRefusal
 from renderers.rendered import Damage, RenderedTokens
 from renderers.token_ids import as_token_ids
@@ -55,7 +55,7 @@ class Renderer(ABC, Generic[ConfigT]):
 
     @property
     @abstractmethod
-    def reply_grammar(self) -> ReplyGrammar:
+    def reply_grammar(self) -> Grammar:
         """The grammar of a reply."""
 
     @abstractmethod

@@ -212,10 +212,11 @@ class TokenizersAdapter(AdapterBase):
         merges = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model.get("merges", ()))
         digest = hashlib.sha256()
         # Vocabulary and merges are long: as lines, they are written ten times faster than as JSON.
-        digest.update("\n".join([f"{token!r} {value}" for token, value in entries]).encode("utf-8", "surrogatepass"))
-        digest.update("\n".join([f"{left!r} {right!r}" for left, right in merges]).encode("utf-8", "surrogatepass"))
+        digest.update("\n".join([f"{len(token)} {token} {value}" for token, value in entries]).encode())
+        digest.update("\n".join([f"{len(left)} {len(right)} {left}{right}" for left, right in merges]).encode())
         others = {
             "settings": model_settings(self._ordinary),
+            "unknown": model.get("unk_id"),
             "added_tokens": [
                 [t.text, t.token_id, t.lstrip, t.rstrip, t.single_word, t.normalized and bool(self._normalizer_steps)]
                 for t in self._added_tokens

@@ -62,7 +62,11 @@ class TokenizerAdapter(Protocol):
         """`text` as the tokenizer's normalizer leaves it before splitting; the same object where nothing changes."""
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes that a token stands for (a special token: its text), or b"" for an ID that does not exist."""
+        """The bytes that a token stands for (a special token: its text), or b"" for an ID that does not exist.
+
+        Exact for byte-level vocabularies. For those of sentencepiece, `▁` is a space, also at the beginning of a text,
+        where decoding the whole would drop it; for other kinds, it is the token's own text.
+        """
 
     def decode_bytes(self, token_ids: Sequence[int]) -> bytes:
         """`token_bytes` of each ID, joined. One call for a whole run of tokens: this is the fast way."""

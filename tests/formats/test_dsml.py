@@ -222,11 +222,10 @@ def test_a_cut_block_yields_no_last_call(renderer: Any) -> None:
     whole = encode(MODEL, "text" + block(invoke("f", parameter("x", "1")), invoke("g", parameter("y", "a</｜DSML｜"))))
     prompt = encode(MODEL, "<｜Assistant｜></think>")
     end = renderer.parse_response(whole, prompt_ids=prompt)
-    opened = next(span.start for span in end.spans if span.call is not None)
     for size in range(len(whole)):
         parsed = check_stream_equals_batch(renderer, whole[:size], range(size), prompt_ids=prompt)
         assert parsed.valid_tool_calls in (end.tool_calls[:1], [])
-        if size > opened + 4:  # the opening tag is whole
+        if OPEN in renderer.decode(whole[:size]):
             assert parsed.tool_calls[-1].status is INCOMPLETE
     assert [call.status for call in end.tool_calls] == [OK, OK]
 
