@@ -11,4 +11,5 @@ FAMILIES = (
     "families.deepseek_v31:DeepSeekV31Renderer",
     "families.deepseek_v32:DeepSeekV32Renderer",
     "families.deepseek_v4:DeepSeekV4Renderer",
+    "families.gpt_oss:GptOssRenderer",
 )

@@ -6,10 +6,9 @@ template on the hub. See docs/families/gpt-oss.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator, model_validator
@@ -18,83 +17,14 @@ from renderers.config import RendererConfig, Revision
 from renderers.conversation import Conversation, History, Turn
 from renderers.errors import UnsupportedMessageError
 from renderers.family import FamilyRenderer
-from renderers.formats.harmony import BUILTIN, CALL, CHANNEL, CONSTRAIN, END, MESSAGE, START, HarmonyGrammar
+from renderers.formats import harmony_messages as harmony
+from renderers.formats.harmony import CALL, CHANNEL, CONSTRAIN, END, MESSAGE, START, HarmonyGrammar
 from renderers.formats.harmony_tools import HEAD, TAIL, library_declarations, template_declarations
-from renderers.messages import Message, Tools, to_json
+from renderers.messages import Message, ToolCall, to_json
 from renderers.parsed import ParsedResponse
-from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.writer import Writer
 
-ASSISTANT = f"{START}assistant"
-ANALYSIS = f"{CHANNEL}analysis{MESSAGE}"
-FINAL = f"{CHANNEL}final{MESSAGE}"
-PREAMBLE = f"{CHANNEL}commentary{MESSAGE}"
 RETURN = "<|return|>"
-IDENTITY = "You are ChatGPT, a large language model trained by OpenAI."
-CHANNELS = "# Valid channels: analysis, commentary, final. Channel must be included for every message."
-CALLS_GO_TO = "\nCalls to these tools must go to the commentary channel: 'functions'."
-BROWSER = """\
-## browser
-
-// Tool for browsing.
-// The `cursor` appears in brackets before each browsing display: `[{cursor}]`.
-// Cite information from the tool using the following format:
-// `【{cursor}†L{line_start}(-L{line_end})?】`, for example: `【6†L9-L11】` or `【8†L3】`.
-// Do not quote more than 10 words directly from the tool output.
-// sources=web (default: web)
-namespace browser {
-
-// Searches for information related to `query` and displays `topn` results.
-type search = (_: {
-query: string,
-topn?: number, // default: 10
-source?: string,
-}) => any;
-
-// Opens the link `id` from the page indicated by `cursor` starting at line number `loc`, showing `num_lines` lines.
-// Valid link ids are displayed with the formatting: `【{id}†.*】`.
-// If `cursor` is not provided, the most recent page is implied.
-// If `id` is a string, it is treated as a fully qualified URL associated with `source`.
-// If `loc` is not provided, the viewport will be positioned at the beginning of the document or centered on the most \
-relevant passage, if available.
-// Use this function without `id` to scroll to a new location of an opened page.
-type open = (_: {
-id?: number | string, // default: -1
-cursor?: number, // default: -1
-loc?: number, // default: -1
-num_lines?: number, // default: -1
-view_source?: boolean, // default: false
-source?: string,
-}) => any;
-
-// Finds exact matches of `pattern` in the current page, or the page given by `cursor`.
-type find = (_: {
-pattern: string,
-cursor?: number, // default: -1
-}) => any;
-
-} // namespace browser
-
-"""
-PYTHON = """\
-## python
-
-Use this tool to execute Python code in your chain of thought. The code will not be shown to the user. This tool \
-should be used for internal reasoning, but not for code that is intended to be visible to the user (e.g. when creating \
-plots, tables, or files).
-
-When you send a message containing Python code to python, it will be executed in a stateful Jupyter notebook \
-environment. python will respond with the output of the execution or time out after 120.0 seconds. The drive at \
-'/mnt/data' can be used to save and persist user files. Internet access for this session is UNKNOWN. Depends on the \
-cluster.
-
-"""
-
-
-@lru_cache(maxsize=64)
-def declared(tools: Tools, write: Callable[..., str]) -> str:
-    """The tools as one of the references declares them."""
-    return write(tools.schemas)
 
 
 class GptOssConfig(RendererConfig):
@@ -135,12 +65,16 @@ class GptOssConfig(RendererConfig):
     @field_validator("conversation_start_date")
     @classmethod
     def _resolve_date(cls, value: str | None) -> str | None:
-        return value if value is None else (date.today() if value == "today" else date.fromisoformat(value)).isoformat()
+        if value == "today":
+            return date.today().isoformat()  # noqa: DTZ011 - where the machine is, as engines do
+        return value if value is None else date.fromisoformat(value).isoformat()
 
     @model_validator(mode="after")
     def _check_template(self) -> GptOssConfig:
         if self.reference == "template" and self.conversation_start_date is None:
-            raise ValueError('reference="template" always prints a date: set conversation_start_date, to "today" perhaps')
+            raise ValueError(
+                'reference="template" always prints a date: set conversation_start_date, to "today" perhaps'
+            )
         if self.reference == "template" and self.drop_analysis != "before_last_final":
             raise ValueError(f'drop_analysis="{self.drop_analysis}": reference="template" has its own rule alone')
         return self
@@ -181,6 +115,191 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
     stops_outside_history = frozenset({RETURN, "<|endoftext|>"})
     closing_stops = frozenset({RETURN})
     turn_close = END
-    reply_headers = (ASSISTANT,)
+    reply_headers = (harmony.ASSISTANT,)
     reply_grammar = HarmonyGrammar(stop_tokens)
     required_tokens = (START, CHANNEL, MESSAGE, CONSTRAIN, END, *stop_tokens)
+
+    @property
+    def sanitizes(self) -> bool:
+        """Harmony encodes every text as ordinary text."""
+        return self.config.reference == "harmony" or super().sanitizes
+
+    @property
+    def arguments_as_objects(self) -> bool:
+        """The template would encode JSON text once more."""
+        return self.is_template
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the chat template is the reference."""
+        return self.config.reference == "template"
+
+    def initial_state(self) -> State:
+        """Nothing was asked."""
+        return State()
+
+    def advance(self, state: State, message: Message) -> State:
+        """Remember calls by their IDs, and where the first answer stands."""
+        state = replace(state, count=state.count + 1)
+        if message.role != "assistant":
+            return state
+        calls = message.tool_calls or ()
+        is_early = state.first_answer < 0
+        return replace(
+            state,
+            first_answer=state.count - 1 if is_early and not calls else state.first_answer,
+            is_answered=not calls,
+            has_early_reasoning=state.has_early_reasoning or (is_early and bool(message.reasoning_text)),
+            names=(*state.names, *[(call.id, call.function.name) for call in calls if call.id is not None]),
+        )
+
+    def recover_state(self, token_ids: Sequence[int]) -> State:
+        """IDs of calls are not in the tokens; nor is reasoning that was left out, which may come back."""
+        if self.config.drop_analysis == "before_first_final" and harmony.FINAL in self.decode(token_ids):
+            raise LookupError("the IDs do not tell which reasoning was left out before the first answer")
+        return State(count=2)
+
+    def template_floor(self, history: History) -> int:
+        """See `drop_analysis`. The last message, if it is an answer and nothing follows, keeps its own reasoning."""
+        match self.config.drop_analysis:
+            case "before_last_final":
+                is_last = history.ended and history.last_answer == history.count - 1
+                return history.last_answer - is_last
+            case "before_first_final":
+                return history.state.first_answer if history.state.is_answered else -1
+            case "never":
+                return -1
+
+    def is_settled(self, state: State) -> bool:
+        """Harmony's rule drops reasoning when an answer comes, and prints it again when a call follows."""
+        return state.is_answered or not state.has_early_reasoning
+
+    def is_reasoning(self, text: str) -> bool:
+        """White space is a message, too."""
+        return bool(text)
+
+    def holds_reasoning(self, prompt_ids: Sequence[int]) -> bool:
+        """A message on the analysis channel opens with three tokens; the fourth closes it where it is empty."""
+        text = self.decode(prompt_ids)
+        return text.count(harmony.ANALYSIS) > text.count(harmony.ANALYSIS + END)
+
+    def split_reasoning(self, message: Message) -> tuple[str | None, str]:
+        """The template takes content beside calls for reasoning."""
+        reasoning, content = super().split_reasoning(message)
+        if self.is_template and message.tool_calls and content and not reasoning:
+            return content, ""
+        return reasoning, content
+
+    def write_preamble(self, out: Writer, conversation: Conversation) -> None:
+        """The system message, which is ours; then the developer's, with the instructions and the tools."""
+        config, messages, tools = self.config, conversation.messages, conversation.tools
+        harmony.write_system(
+            out,
+            identity=config.model_identity,
+            date=config.conversation_start_date,
+            effort=config.reasoning_effort,
+            builtin=config.builtin_tools,
+            has_tools=bool(tools),
+        )
+        instructs = bool(messages) and messages[0].role in {"system", "developer"}
+        instructions = self.text_of(messages[0]) if instructs else ""
+        if instructions:
+            out.begin(0, "developer")
+            out.scaffold(f"{harmony.DEVELOPER}# Instructions\n\n")
+            out.body(instructions)
+            out.scaffold("\n\n" if tools or self.is_template else "")
+        if tools:
+            out.begin(-1, "")
+            out.scaffold(HEAD if instructions else harmony.DEVELOPER + HEAD)
+            out.schema(template_declarations(tools) if self.is_template else library_declarations(tools))
+            out.scaffold(TAIL)
+        if instructions or tools:
+            out.scaffold(END)
+
+    def write_message(self, out: Writer, turn: Turn) -> None:
+        """One message. The assistant's is several of Harmony's: reasoning, text beside calls, calls or an answer."""
+        match turn.role:
+            case "user":
+                out.scaffold(f"{START}user{MESSAGE}")
+                out.body(turn.content)
+                out.scaffold(END)
+            case "assistant":
+                self._write_reply(out, turn)
+            case "tool":
+                self._write_result(out, turn)
+            case _ if not turn.is_first:
+                self.drop(out, turn)
+
+    def _write_reply(self, out: Writer, turn: Turn) -> None:
+        calls = turn.message.tool_calls or []
+        if self.is_template:
+            self._check_reply(turn)
+            calls = self._first_call(out, turn, calls)
+        shows_empty = self.is_template and turn.is_end and turn.reasoning is not None and not calls
+        if turn.keeps_reasoning and (turn.reasoning or shows_empty):
+            harmony.write_part(out, harmony.ANALYSIS, turn.reasoning or "")
+        if not calls:
+            harmony.write_part(out, harmony.FINAL, turn.content, RETURN if turn.is_end else END)
+        elif turn.content:
+            harmony.write_part(out, harmony.COMMENTARY, turn.content)
+        for call in calls:
+            function = call.function
+            arguments = to_json(function.arguments_object) if self.is_template else function.arguments_text
+            content_type = "json" if self.is_template else f"{CONSTRAIN}json"
+            harmony.write_call(out, function.name, self._namespace(function.name), content_type, arguments)
+
+    def _namespace(self, tool: str) -> str:
+        """What stands before a tool's name. The declared ones of those that the model was trained with are no functions."""
+        is_builtin = not self.is_template and tool.partition(".")[0] in self.config.builtin_tools
+        return "" if is_builtin else "functions."
+
+    def _write_result(self, out: Writer, turn: Turn) -> None:
+        name = turn.tool_name
+        if name is None:
+            problem = "no call of the assistant fits this tool result; give `name`, or the `tool_call_id` of its call"
+            raise UnsupportedMessageError(problem, message_index=turn.index, field="tool_call_id")
+        harmony.write_result(
+            out, name, self._namespace(name), to_json(turn.content) if self.is_template else turn.content
+        )
+        meant = turn.message.name or dict(turn.state.names).get(turn.message.tool_call_id)
+        if meant is not None and meant != name:
+            detail = f"the template says that this result of {meant!r} comes from {name!r}, the tool called last"
+            out.damage("misattributed_result", turn.index, detail)
+
+    def tool_name(self, history: History, message: Message, position: int) -> str | None:
+        """By the message's name, or the ID of any call; else the only call before it. The template knows only that."""
+        calls = history.call_names
+        if self.is_template:
+            return calls[0][1] if calls else None
+        name = super().tool_name(history, message, position) or dict(history.state.names).get(message.tool_call_id)
+        is_next = history.last_role == "assistant" and len(calls) == 1
+        return calls[0][1] if name is None and is_next else name
+
+    def write_generation_prompt(self, out: Writer, state: Any) -> None:
+        """The role; the model writes the rest of the header."""
+        out.scaffold(harmony.ASSISTANT)
+
+    def close_after(self, reply: ParsedResponse) -> str:
+        """A call has its own end token."""
+        return CALL if reply.stop == CALL and reply.tool_calls else END
+
+    def _check_reply(self, turn: Turn) -> None:
+        """Raise where the template does."""
+        message = turn.message
+        texts = {"content": self.text_of(message), "reasoning_content": message.reasoning_text or ""}
+        for name, text in texts.items():
+            if harmony.ANALYSIS in text or harmony.FINAL in text:
+                problem = f"the template refuses {CHANNEL} tags: put reasoning into reasoning_content"
+                raise UnsupportedMessageError(problem, message_index=turn.index, field=name)
+        if message.tool_calls and all(texts.values()):
+            problem = "the template refuses content beside reasoning and calls; give one of them"
+            raise UnsupportedMessageError(problem, message_index=turn.index, field="content")
+
+    def _first_call(self, out: Writer, turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
+        if calls and self.text_of(turn.message):
+            what = "prints content beside calls as reasoning" if turn.keeps_reasoning else "drops content beside calls"
+            out.damage("content_as_reasoning", turn.index, f"the template {what}")
+        if len(calls) > 1:
+            detail = f"the template prints the first of {len(calls)} calls alone, and all results as that call's"
+            out.damage("dropped_calls", turn.index, detail)
+        return calls[:1]

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
+from renderers.chatml_turns import EMPTY_THINKING, THINKING, ChatMLRenderer
 from renderers.config import RendererConfig, Revision
 from renderers.conversation import NEVER, Conversation, History, Turn
-from renderers.family import FamilyRenderer
 from renderers.formats.hermes import JsonToolCalls
 from renderers.messages import Message, ToolCall
-from renderers.parsing import Reasoning, ReplyGrammar
+from renderers.parsing import ReplyGrammar
 from renderers.writer import Writer
 
 TOOLS_HEAD = (
@@ -27,7 +27,6 @@ TOOLS_TAIL = (
     '<tool_call></tool_call> XML tags:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n'
     "</tool_call><|im_end|>\n"
 )
-EMPTY_THINKING = "<think>\n\n</think>\n\n"
 
 
 class Qwen3Config(RendererConfig):
@@ -54,7 +53,7 @@ class Qwen3Config(RendererConfig):
         return self
 
 
-class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
+class Qwen3Renderer(ChatMLRenderer[Qwen3Config]):
     """Renders, parses and bridges Qwen3 conversations."""
 
     family = "qwen3"
@@ -84,57 +83,49 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
             ),
         ),
     )  # fmt: skip
-    required_tokens = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
-    stop_tokens = ("<|im_end|>", "<|endoftext|>")
-    stops_outside_history = frozenset({"<|endoftext|>"})
-    turn_close = "<|im_end|>\n"
-    reply_headers = ("<|im_start|>assistant\n",)
 
     @property
     def _reasons(self) -> bool:
         return self.config.revision != "instruct-2507"
 
     @property
+    def splits_content(self) -> bool:
+        """Instruct's template knows of no reasoning."""
+        return self._reasons
+
+    @property
     def reply_grammar(self) -> ReplyGrammar:
         """Reasoning (but for Instruct), then text, then JSON calls a line each."""
-        reasoning = Reasoning("<think>", "</think>", after_open="\n", before_close="\n", after_close="\n\n")
         return ReplyGrammar(
             stop_tokens=self.stop_tokens,
-            reasoning=reasoning if self._reasons else None,
+            reasoning=THINKING if self._reasons else None,
             tool_calls=JsonToolCalls("<tool_call>", "</tool_call>"),
         )
 
     def is_query(self, message: Message) -> bool:
-        """A user message wholly wrapped in `<tool_response>` tags is a tool result, and one without text is nothing."""
-        text = message.text
-        if text is None:
-            return self.config.revision == "hybrid-2025-04"  # there null content has to become "", which is a query
-        return not (text.startswith("<tool_response>") and text.endswith("</tool_response>"))
+        """A user message without text is nothing; to the first template, for which it has to become "", it is a query."""
+        if message.text is None:
+            return self.config.revision == "hybrid-2025-04"
+        return super().is_query(message)
 
     def template_floor(self, history: History) -> int:
-        """Reasoning stays after the last query; without any query the template takes the last message for one."""
+        """Without any query the template takes the last message for one."""
         if not self._reasons:
             return NEVER
         return history.last_query if history.last_query >= 0 else history.count - 1
 
-    def split_reasoning(self, message: Message) -> tuple[str | None, str]:
-        """Without `reasoning_content`, reasoning is what stands before the last `</think>` of the content."""
-        content, reasoning = message.text or "", message.reasoning_text
-        if not self._reasons:
-            return None, content
-        if reasoning is None and "</think>" in content:
-            reasoning = content.split("</think>")[0].rstrip("\n").split("<think>")[-1].lstrip("\n")
-            content = content.split("</think>")[-1].lstrip("\n")
-        return reasoning, content
-
     def write_preamble(self, out: Writer, conversation: Conversation) -> None:
         """The tools share a turn with the system message, or have one of their own."""
+        system = conversation.opening_system
         if not conversation.tools:
+            if system is not None:
+                out.begin(0, "system")
+                self.write_turn(out, "system", self.text_of(system))
             return
         out.scaffold("<|im_start|>system\n")
-        if conversation.opening_system is not None:
+        if system is not None:
             out.begin(0, "system")
-            out.body(conversation.opening_system.text or "")
+            out.body(self.text_of(system))
             out.begin(-1, "")
             out.scaffold("\n\n")
         out.scaffold(TOOLS_HEAD)
@@ -143,40 +134,10 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
             out.schema(tool)
         out.scaffold(TOOLS_TAIL)
 
-    def write_message(self, out: Writer, turn: Turn) -> None:
-        """One ChatML turn; tool results share a user's turn."""
-        match turn.role:
-            case "system" if turn.is_first and turn.tools:
-                pass  # stands in the preamble
-            case "system" | "user":
-                out.scaffold(f"<|im_start|>{turn.role}\n")
-                out.body(turn.content)
-                out.scaffold(self.turn_close)
-            case "assistant":
-                self._write_reply(out, turn)
-            case "tool":
-                if turn.previous_role != "tool":
-                    out.scaffold("<|im_start|>user")
-                out.scaffold("\n<tool_response>\n")
-                out.body(turn.content)
-                out.scaffold("\n</tool_response>")
-                if turn.next_role != "tool":
-                    out.scaffold(self.turn_close)
-            case _:
-                out.damage(
-                    "dropped_message",
-                    turn.index,
-                    f"Qwen3's template prints no {turn.role} messages, so the model never sees this one; send it as a "
-                    "system message",
-                )
-
-    def _write_reply(self, out: Writer, turn: Turn) -> None:
-        out.scaffold("<|im_start|>assistant\n")
-        out.reply()
+    def write_reply(self, out: Writer, turn: Turn) -> None:
+        """Reasoning that counts, an empty think block in the last turn, the text, the calls."""
         if self._reasons and turn.keeps_reasoning and (turn.is_last or turn.reasoning):
-            out.scaffold("<think>\n")
-            out.body((turn.reasoning or "").strip("\n"))
-            out.scaffold("\n</think>\n\n")
+            self.write_thinking(out, (turn.reasoning or "").strip("\n"))
             out.body(turn.content.lstrip("\n"))
         else:
             out.body(turn.content)
@@ -188,7 +149,6 @@ class Qwen3Renderer(FamilyRenderer[Qwen3Config]):
             out.scaffold('", "arguments": ')
             out.body(call.function.arguments_text)
             out.scaffold("}\n</tool_call>")
-        out.scaffold(self.turn_close)
 
     def write_generation_prompt(self, out: Writer, state: Any) -> None:
         """Thinking-2507 opens the reasoning; the hybrids close it at once where thinking is off."""

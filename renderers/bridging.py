@@ -207,7 +207,7 @@ def _as_message(reply: ParsedResponse) -> Message:
 def _labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:
     runs = Runs()
     runs.add(len(ids), label)
-    return Segment([ids], runs, parent)
+    return Segment([ids.copy()], runs, parent)  # the caller may go on with its list
 
 
 def _without_first(parts: list[list[int]], runs: Runs) -> tuple[list[list[int]], Runs]:

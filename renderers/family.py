@@ -52,8 +52,6 @@ class FamilyRenderer(Renderer[ConfigT]):
     other_headers: ClassVar[tuple[str, ...]] = ()
     #: What the template writes after the assistant's text. The stop token that the model samples is its beginning.
     turn_close: ClassVar[str]
-    #: Whether the template takes a call's arguments as an object only: JSON text is then parsed before.
-    arguments_as_objects: ClassVar[bool] = False
     #: Roles whose messages may be queries.
     query_roles: ClassVar[frozenset[str]] = frozenset({"user"})
 
@@ -74,6 +72,11 @@ class FamilyRenderer(Renderer[ConfigT]):
     def required_tokens(self) -> tuple[str, ...]:
         """Special tokens without which the format cannot be written."""
         return ()
+
+    @property
+    def arguments_as_objects(self) -> bool:
+        """Whether the template takes a call's arguments as an object only: JSON text is then parsed before."""
+        return False
 
     @property
     def sanitizes(self) -> bool:
@@ -139,6 +142,10 @@ class FamilyRenderer(Renderer[ConfigT]):
     def split_reasoning(self, message: Message) -> tuple[str | None, str]:
         """Reasoning and content of an assistant message, as the template tells them apart."""
         return message.reasoning_text, self.text_of(message)
+
+    def tool_name(self, history: History, message: Message, position: int) -> str | None:
+        """The tool that a tool message answers for, where that is known; see `History.tool_name`."""
+        return history.tool_name(message, position)
 
     def look_ahead(self, messages: Sequence[Message]) -> Any:
         """What the format has to know of messages that come later: each turn has it as `ahead`."""
@@ -282,7 +289,7 @@ class FamilyRenderer(Renderer[ConfigT]):
         open_last: bool = False,
     ) -> tuple[History, list[str | None]]:
         """Write messages that follow `histories[0]`; gives the history after them and each tool message's tool."""
-        tool_names = _tool_names(messages, histories)
+        tool_names = self._tool_names(messages, histories)
         first_reasoning = histories[0].first_reasoning
         ahead = self.look_ahead(messages)
         for place, position in enumerate(self.arrange(messages, histories)):
@@ -322,6 +329,16 @@ class FamilyRenderer(Renderer[ConfigT]):
         # A prefill is not yet a message: the reply that continues it is.
         final = histories[-2] if open_last else histories[-1]
         return replace(final, first_reasoning=first_reasoning), tool_names
+
+    def _tool_names(self, messages: Sequence[Message], histories: Sequence[History]) -> list[str | None]:
+        """For each tool message the tool that it answers for, where that is known."""
+        names: list[str | None] = []
+        results = 0
+        for message, history in zip(messages, histories, strict=False):
+            is_result = message.role == "tool"
+            names.append(self.tool_name(history, message, results) if is_result else None)
+            results = results + 1 if is_result else 0
+        return names
 
     def prompt_text(self, state: Any) -> str:
         """The generation prompt of this config at a place with this state."""
@@ -415,17 +432,6 @@ class FamilyRenderer(Renderer[ConfigT]):
         self.write_generation_prompt(out, self.advance(self.initial_state(), question))
         parts, _ = self._encoder.encode(out.pieces)
         return [token_id for part in parts for token_id in part]
-
-
-def _tool_names(messages: Sequence[Message], histories: Sequence[History]) -> list[str | None]:
-    """For each tool message the tool that it answers for, where that is known."""
-    names: list[str | None] = []
-    results = 0
-    for message, history in zip(messages, histories, strict=False):
-        is_result = message.role == "tool"
-        names.append(history.tool_name(message, results) if is_result else None)
-        results = results + 1 if is_result else 0
-    return names
 
 
 _SOME_TOOL = validate_tools([{"type": "function", "function": {"name": "tool", "parameters": {}}}])

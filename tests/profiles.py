@@ -187,8 +187,26 @@ GPT_OSS_TEMPLATE = Profile(
     any_schema=False,
     switches=(("reasoning_effort", ("low", "medium", "high")),),
     fixed_switches=(("conversation_start_date", "2025-06-28"),),
-    turn_end="<|return|>",
+    turn_end="<|end|>",
+    positional=("<|return|>", "<|end|>"),
 )  # fmt: skip
+GPT_OSS_HARMONY = replace(
+    GPT_OSS_TEMPLATE,
+    name="gpt-oss, Harmony",
+    content_beside_reasoning_and_calls=True,
+    arguments="any",
+    empty_tool_calls=True,
+    optional_description=True,
+    any_schema=True,
+    switches=(
+        *GPT_OSS_TEMPLATE.switches,
+        ("conversation_start_date", ("2025-06-28",)),
+        ("drop_analysis", ("before_first_final", "never")),
+        ("model_identity", ("You are M.",)),
+        ("builtin_tools", (["browser"], ["python", "browser"])),
+    ),
+    fixed_switches=(),
+)
 
 LLAMA3 = Profile(
     name="Llama-3.x",

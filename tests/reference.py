@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from profiles import PROFILES
+from harmony_library import HAS_LIBRARY, library_ids
+from profiles import GPT_OSS_HARMONY, PROFILES
 from vendor_encoders import encoded_text, has_encoder
 
 if TYPE_CHECKING:
@@ -223,7 +224,15 @@ def reference_ids(
     add_generation_prompt: bool = False,
     kwargs: dict[str, Any] | None = None,
 ) -> list[int]:
-    """The official template and the official tokenizer over the whole text: what the deployment would see."""
+    """The official template and the official tokenizer over the whole text: what the deployment would see.
+
+    Of gpt-oss, `kwargs` may ask for the other reference with `reference="harmony"`.
+    """
+    kwargs = dict(kwargs or {})
+    if kwargs.pop("reference", "template") == "harmony":
+        if not HAS_LIBRARY:
+            raise NoReferenceError("the package openai-harmony is not installed")
+        return library_ids(ASSETS, converted(messages, GPT_OSS_HARMONY), tools, add_generation_prompt, kwargs)
     return encode(model, reference_text(model, messages, tools, add_generation_prompt, kwargs))
 
 

@@ -21,7 +21,7 @@ LAYERS = (
         "renderers.conversation", "renderers.rendered", "renderers.writer", "renderers.encoding", "renderers.opening",
         "renderers.parsing", "renderers.formats", "renderers.template",
     ),
-    ("renderers.renderer", "renderers.family", "renderers.role_tokens", "renderers.dsml_turns", "renderers.bridging", "renderers.default"),
+    ("renderers.renderer", "renderers.family", "renderers.role_tokens", "renderers.chatml_turns", "renderers.dsml_turns", "renderers.bridging", "renderers.default"),
     ("renderers.registry",),
     ("renderers.testing", "renderers.cli"),
 )  # fmt: skip

@@ -141,10 +141,10 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="JSON instead of
     if as_json:
         _print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    table = Table(*names)
-    for row in rows:
-        table.add_row(*row)
-    output.print(table)
+    # Plain columns: a table would cut model IDs to the terminal's width.
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in (names, *rows):
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 @app.command()

@@ -147,10 +147,13 @@ class _BlockReader:
                 end = body.find(self._tags.call_open, start + 1)
                 end = end if end >= 0 else len(body)
             following = _skip_space(body, end)
+            is_call = body.startswith(self._tags.call_open, start)
             if following == len(body) and not complete:
                 fault = CallFaultError(CallStatus.INCOMPLETE, "the block was cut before its end")
+                if calls and not is_call:  # what was begun after the last call
+                    name, start, is_call = calls[-1].name, calls.pop().start or 0, True
             call = typed_call(name, parameters, _NO_SCHEMAS, fault=fault)
-            if body.startswith(self._tags.call_open, start):  # otherwise the whole block is the call's raw text
+            if is_call or calls or following < len(body):  # otherwise the block as a whole is the call's raw text
                 call = replace(call, start=start, end=start + len(body[start:end].rstrip()))
             calls.append(call)
             start = following

@@ -20,16 +20,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from renderers.errors import ToolsError
-from renderers.messages import to_json
+from renderers.messages import Tools, to_json
 
 #: What stands before and after the declarations.
 HEAD, TAIL = "# Tools\n\n## functions\n\nnamespace functions {\n\n", "} // namespace functions"
 
 
-def library_declarations(tools: Sequence[Mapping[str, Any]]) -> str:
+@lru_cache(maxsize=64)
+def library_declarations(tools: Tools) -> str:
     """The declarations as OpenAI's library writes them.
 
     Raises:
@@ -38,7 +40,8 @@ def library_declarations(tools: Sequence[Mapping[str, Any]]) -> str:
     return _declarations(tools, _library_function)
 
 
-def template_declarations(tools: Sequence[Mapping[str, Any]]) -> str:
+@lru_cache(maxsize=64)
+def template_declarations(tools: Tools) -> str:
     """The declarations as the chat template writes them.
 
     Raises:
@@ -47,9 +50,9 @@ def template_declarations(tools: Sequence[Mapping[str, Any]]) -> str:
     return _declarations(tools, _template_function)
 
 
-def _declarations(tools: Sequence[Mapping[str, Any]], write: Callable[[str, str, Any], str]) -> str:
+def _declarations(tools: Tools, write: Callable[[str, str, Any], str]) -> str:
     declarations = []
-    for index, tool in enumerate(tools):
+    for index, tool in enumerate(tools.schemas):
         function = tool.get("function", tool)
         try:
             description = function.get("description")
@@ -294,3 +297,70 @@ def _template_variant(variant: Any) -> str:
     if isinstance(variant, Mapping) and "default" in variant:
         text += f"{' ' * 20}// default: {to_json(variant['default'])}"
     return text
+
+
+# Tools that the models were trained with -----------------------------------------------------------------------------
+
+
+def builtin_tools(names: Sequence[str]) -> str:
+    """The section of the system message that declares these; nothing where there are none. Both references agree."""
+    sections = [text for name, text in (("browser", _BROWSER), ("python", _PYTHON)) if name in names]
+    return "".join(["# Tools\n\n", *sections]) if sections else ""
+
+
+_BROWSER = """\
+## browser
+
+// Tool for browsing.
+// The `cursor` appears in brackets before each browsing display: `[{cursor}]`.
+// Cite information from the tool using the following format:
+// `【{cursor}†L{line_start}(-L{line_end})?】`, for example: `【6†L9-L11】` or `【8†L3】`.
+// Do not quote more than 10 words directly from the tool output.
+// sources=web (default: web)
+namespace browser {
+
+// Searches for information related to `query` and displays `topn` results.
+type search = (_: {
+query: string,
+topn?: number, // default: 10
+source?: string,
+}) => any;
+
+// Opens the link `id` from the page indicated by `cursor` starting at line number `loc`, showing `num_lines` lines.
+// Valid link ids are displayed with the formatting: `【{id}†.*】`.
+// If `cursor` is not provided, the most recent page is implied.
+// If `id` is a string, it is treated as a fully qualified URL associated with `source`.
+// If `loc` is not provided, the viewport will be positioned at the beginning of the document or centered on the most \
+relevant passage, if available.
+// Use this function without `id` to scroll to a new location of an opened page.
+type open = (_: {
+id?: number | string, // default: -1
+cursor?: number, // default: -1
+loc?: number, // default: -1
+num_lines?: number, // default: -1
+view_source?: boolean, // default: false
+source?: string,
+}) => any;
+
+// Finds exact matches of `pattern` in the current page, or the page given by `cursor`.
+type find = (_: {
+pattern: string,
+cursor?: number, // default: -1
+}) => any;
+
+} // namespace browser
+
+"""
+_PYTHON = """\
+## python
+
+Use this tool to execute Python code in your chain of thought. The code will not be shown to the user. This tool \
+should be used for internal reasoning, but not for code that is intended to be visible to the user (e.g. when creating \
+plots, tables, or files).
+
+When you send a message containing Python code to python, it will be executed in a stateful Jupyter notebook \
+environment. python will respond with the output of the execution or time out after 120.0 seconds. The drive at \
+'/mnt/data' can be used to save and persist user files. Internet access for this session is UNKNOWN. Depends on the \
+cluster.
+
+"""

@@ -24,14 +24,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from renderers.formats.json_text import WHITESPACE, CallFaultError, read_json
+from renderers.formats.spelling import PYTHON_WORDS, Spelling
 from renderers.parsed import CallStatus
 from renderers.parsing.protocol import ReadCall, Tools
 
 _TYPES = frozenset(("string", "number", "integer", "boolean", "null", "object", "array"))
 #: Schemas inside schemas are looked at to this depth.
 _DEEPEST = 32
-#: Python's spellings, which models write where JSON is wanted.
-_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 
 def _type_of(value: Any) -> str:
@@ -174,11 +173,10 @@ class ToolSchemas:
         return ParameterSchema(root.get("additionalProperties"), root)
 
 
-def read_value(text: str, schema: ParameterSchema, *, python_literals: bool = False) -> Any:
+def read_value(text: str, schema: ParameterSchema, *, spelling: Spelling = Spelling.JSON) -> Any:
     """The value that `text` stands for, by the rules above.
 
-    With `python_literals`, for formats whose own template writes them, `True`, `False` and `None` are read as JSON's
-    spellings, where the schema allows such a value.
+    With another `spelling`, for formats whose own template writes it, "JSON" in the rules means that spelling or JSON.
 
     Raises:
         CallFaultError: no string is allowed and the text is no JSON, or JSON with a key twice or a number not finite.
@@ -187,18 +185,14 @@ def read_value(text: str, schema: ParameterSchema, *, python_literals: bool = Fa
     text_allowed = "string" in types
     if text_allowed and (len(types) == 1 or text in schema.listed_strings):
         return text
-    if python_literals and text in _PYTHON:
-        value = json.loads(_PYTHON[text])
-        if schema.allows(value):
-            return value
     try:
-        value = read_json(text)
+        value = _read_spelled(text, spelling)
     except CallFaultError as problem:
         if text_allowed and not _is_flawed_container(text, problem, types):
             return text
-        if text in _PYTHON:
-            spelling = f"{text} is Python's spelling, JSON's is {_PYTHON[text]}"
-            raise CallFaultError(CallStatus.INVALID_ARGUMENTS, spelling) from None
+        if text in PYTHON_WORDS:
+            message = f"{text} is Python's spelling, JSON's is {PYTHON_WORDS[text]}"
+            raise CallFaultError(CallStatus.INVALID_ARGUMENTS, message) from None
         if problem.status is CallStatus.INVALID_JSON:
             wanted = " or ".join(sorted(types))
             raise CallFaultError(CallStatus.INVALID_ARGUMENTS, f"not {wanted}: {problem}") from None
@@ -207,6 +201,15 @@ def read_value(text: str, schema: ParameterSchema, *, python_literals: bool = Fa
     if text_allowed and (isinstance(value, str) or not schema.allows(value)):
         return text
     return value
+
+
+def _read_spelled(text: str, spelling: Spelling) -> Any:
+    try:
+        return read_json(text)
+    except CallFaultError:
+        if (translated := spelling.as_json(text)) == text:
+            raise
+    return read_json(translated)
 
 
 def _is_flawed_container(text: str, problem: CallFaultError, types: frozenset[str]) -> bool:
@@ -229,7 +232,7 @@ def typed_call(
     schemas: ToolSchemas,
     *,
     fault: CallFaultError | None = None,
-    python_literals: bool = False,
+    spelling: Spelling = Spelling.JSON,
 ) -> ReadCall:
     """The call of a format that types its values by the tools' schemas.
 
@@ -238,13 +241,13 @@ def typed_call(
         parameters: what was read, in order.
         schemas: the tools' schemas; a parameter that says itself what it is needs none.
         fault: what is wrong with the call's own grammar, or that it was cut; it comes before faults of the values.
-        python_literals: see `read_value`.
+        spelling: see `read_value`.
     """
     if fault is None and not name:
         fault = CallFaultError(CallStatus.MISSING_NAME, "the call has no name")
     if fault is None:
         try:
-            arguments = _read_parameters(name, parameters, schemas, python_literals=python_literals)
+            arguments = _read_parameters(name, parameters, schemas, spelling=spelling)
             return ReadCall(name, arguments, json.dumps(arguments, ensure_ascii=False))
         except CallFaultError as problem:
             fault = problem
@@ -254,21 +257,21 @@ def typed_call(
 
 
 def _read_parameters(
-    tool: str, parameters: Iterable[Parameter], schemas: ToolSchemas, *, python_literals: bool
+    tool: str, parameters: Iterable[Parameter], schemas: ToolSchemas, *, spelling: Spelling
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for parameter in parameters:
         if parameter.name in arguments:
             raise CallFaultError(CallStatus.DUPLICATE_KEY, f"the call has two parameters {parameter.name!r}")
-        arguments[parameter.name] = _read_parameter(tool, parameter, schemas, python_literals=python_literals)
+        arguments[parameter.name] = _read_parameter(tool, parameter, schemas, spelling=spelling)
     return arguments
 
 
-def _read_parameter(tool: str, parameter: Parameter, schemas: ToolSchemas, *, python_literals: bool) -> Any:
+def _read_parameter(tool: str, parameter: Parameter, schemas: ToolSchemas, *, spelling: Spelling) -> Any:
     if parameter.is_string:
         return parameter.text
     schema = schemas.parameter(tool, parameter.name) if parameter.is_string is None else _NO_STRING
     try:
-        return read_value(parameter.text, schema, python_literals=python_literals)
+        return read_value(parameter.text, schema, spelling=spelling)
     except CallFaultError as problem:
         raise CallFaultError(problem.status, f"parameter {parameter.name!r}: {problem}") from None

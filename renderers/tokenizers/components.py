@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from renderers.tokenizers.special_tokens import AddedToken
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tokenizers import AddedToken as LibraryToken
     from tokenizers import Tokenizer
 
 Component = dict[str, Any]
@@ -40,8 +44,8 @@ def _flatten(component: Component) -> list[Component]:
     return steps
 
 
-def added_tokens_of(tokenizer: Tokenizer) -> list[AddedToken]:
-    """The added tokens of a tokenizer, by ID."""
+def added_tokens_of(library_tokens: Mapping[int, LibraryToken]) -> list[AddedToken]:
+    """The added tokens of a tokenizer in the order of IDs, from those of the library."""
     return [
         AddedToken(
             text=token.content,
@@ -52,7 +56,7 @@ def added_tokens_of(tokenizer: Tokenizer) -> list[AddedToken]:
             single_word=token.single_word,
             normalized=token.normalized,
         )
-        for token_id, token in sorted(tokenizer.get_added_tokens_decoder().items())
+        for token_id, token in sorted(library_tokens.items(), key=itemgetter(0))
     ]
 
 

@@ -34,8 +34,9 @@ class TokenizersAdapter(AdapterBase):
     """
 
     def __init__(self, tokenizer: Tokenizer, *, source: object, info: TokenizerInfo) -> None:
-        super().__init__(source, info, added_tokens_of(tokenizer))
-        self._library_tokens = [token for _, token in sorted(tokenizer.get_added_tokens_decoder().items())]
+        library_tokens = tokenizer.get_added_tokens_decoder()
+        super().__init__(source, info, added_tokens_of(library_tokens))
+        self._library_tokens = library_tokens
         self._ordinary = _bare_copy(tokenizer)
         self._model = self._ordinary.model
         self._normalizer = self._ordinary.normalizer
@@ -49,7 +50,7 @@ class TokenizersAdapter(AdapterBase):
     def _whole(self) -> tuple[Tokenizer, dict[int, int]]:
         """A tokenizer with the added tokens, and the true IDs of those that it numbers otherwise."""
         tokenizer = _bare_copy(self._ordinary)
-        tokenizer.add_tokens(self._library_tokens)
+        tokenizer.add_tokens([self._library_tokens[token.token_id] for token in self._added_tokens])
         renumbered = {
             token_id: self._special_tokens[token.content]
             for token_id, token in tokenizer.get_added_tokens_decoder().items()

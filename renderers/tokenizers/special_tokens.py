@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 SpecialSpan = tuple[int, int, int]
 """Start, end and token ID of a special token in a text."""
@@ -42,75 +44,87 @@ class SpecialTokenMatcher:
     """
 
     def __init__(self, tokens: Iterable[AddedToken]) -> None:
-        tokens = list(tokens)
-        self._ids = {token.text: token.token_id for token in tokens}
-        stages = ([t.text for t in tokens if not t.normalized], [t.text for t in tokens if t.normalized])
-        self._stages = [longest_match_pattern(texts) for texts in stages if texts]
+        stages: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for token in tokens:
+            if token.text:
+                stages[token.normalized][token.text] = token.token_id
+        self._stages = [_LongestMatch(ids) for ids in stages if ids]
 
     def find(self, text: str) -> list[SpecialSpan]:
         """Start, end and ID of each special token in the text, from left to right."""
         if not self._stages:
             return []
-        spans = self._find_in(self._stages[0], text, 0, len(text))
+        spans = self._stages[0].find(text, 0, len(text))
         if len(self._stages) == 1:
             return spans
         merged: list[SpecialSpan] = []
         position = 0
         for span in spans:
-            merged += self._find_in(self._stages[1], text, position, span[0])
+            merged += self._stages[1].find(text, position, span[0])
             merged.append(span)
             position = span[1]
-        merged += self._find_in(self._stages[1], text, position, len(text))
+        merged += self._stages[1].find(text, position, len(text))
         return merged
 
-    def _find_in(self, pattern: re.Pattern[str], text: str, start: int, end: int) -> list[SpecialSpan]:
-        ids = self._ids
-        return [(match.start(), match.end(), ids[match[0]]) for match in pattern.finditer(text, start, end)]
+
+# How much of a token is searched for. Few other texts begin like a special token for so long, and of a thousand tokens
+# that DeepSeek reserves, only one beginning is left.
+_BEGINNING = 4
+
+
+class _LongestMatch:
+    """Finds texts by their beginnings, with a pattern that is made quickly, and then looks them up."""
+
+    def __init__(self, ids: dict[str, int]) -> None:
+        self._ids = ids
+        lengths: dict[str, set[int]] = {}
+        for text in ids:
+            lengths.setdefault(text[:_BEGINNING], set()).add(len(text))
+        for text in ids:
+            if len(text) < _BEGINNING:
+                for beginning, found in lengths.items():
+                    if beginning.startswith(text):
+                        found.add(len(text))
+        self._lengths = {beginning: sorted(found, reverse=True) for beginning, found in lengths.items()}
+        # Matches the longest beginning at a place; shorter ones are among its lengths.
+        self._pattern = re.compile(_trie(sorted(lengths)))
+
+    def find(self, text: str, start: int, end: int) -> list[SpecialSpan]:
+        spans = []
+        search, ids = self._pattern.search, self._ids
+        while (found := search(text, start, end)) is not None:
+            begin = found.start()
+            start = begin + 1
+            for length in self._lengths[found[0]]:
+                token_id = ids.get(text[begin : begin + length])
+                if token_id is not None and begin + length <= end:
+                    start = begin + length
+                    spans.append((begin, start, token_id))
+                    break
+        return spans
+
+
+def _trie(texts: list[str]) -> str:
+    """A pattern for the longest of some sorted texts that stands at a place.
+
+    What they have in common is written once: in a plain alternation, each `<` of an HTML page would be compared with
+    all of them.
+    """
+    branches = []
+    for first, group in groupby(texts, key=itemgetter(0)):
+        tails = [text[1:] for text in group]
+        branch = re.escape(first)
+        if tails != [""]:
+            # Where a text ends here, what follows is optional, and greedy so that the longer one wins.
+            branch += f"(?:{_trie([tail for tail in tails if tail])})" + ("" if tails[0] else "?")
+        branches.append(branch)
+    return "|".join(branches)
 
 
 @lru_cache(maxsize=32)
 def matcher_of(tokens: tuple[AddedToken, ...]) -> SpecialTokenMatcher:
-    """The matcher of these tokens; with a thousand of them it takes longer to make than an adapter should."""
+    """The matcher of these tokens, made once for all adapters of a tokenizer."""
     return SpecialTokenMatcher(tokens)
-
-
-def longest_match_pattern(texts: Sequence[str]) -> re.Pattern[str]:
-    """A pattern that matches the longest of the texts that stands at a place.
-
-    Common beginnings are shared, as in a trie: in a plain alternation of a thousand tokens, each `<` of an HTML page
-    would be compared with all of them.
-    """
-    return re.compile(_alternatives(sorted({text for text in texts if text})))
-
-
-def _alternatives(texts: list[str]) -> str:
-    """Source of an expression for non-empty texts, sorted."""
-    branches = []
-    start = 0
-    while start < len(texts):
-        end = start + 1
-        while end < len(texts) and texts[end][0] == texts[start][0]:
-            end += 1
-        group = texts[start:end]
-        prefix = _common_prefix(group[0], group[-1])
-        tails = [text[len(prefix) :] for text in group]
-        branch = re.escape(prefix)
-        if tails != [""]:
-            # The group's own end is optional and greedy, so that the longer text wins.
-            branch += f"(?:{_alternatives([tail for tail in tails if tail])})" + ("" if tails[0] else "?")
-        branches.append(branch)
-        start = end
-    return "|".join(branches)
-
-
-def _common_prefix(first: str, last: str) -> str:
-    """What two texts, and all that sort between them, begin with."""
-    length = 0
-    for one, other in zip(first, last, strict=False):
-        if one != other:
-            break
-        length += 1
-    return first[:length]
 
 
 @lru_cache(maxsize=32)
@@ -122,21 +136,17 @@ def overlapping_special_tokens(texts: tuple[str, ...]) -> tuple[str, str] | None
     an earlier one whose end is its beginning, or a longer one that contains it. Where neither exists, every written
     token is found at its place whatever stands around it.
     """
-    tokens = [text for text in texts if text]
-    known = set(tokens)
-    beginnings: dict[str, str] = {}
+    tokens = sorted({text for text in texts if text})
+    for token, following in pairwise(tokens):
+        if following.startswith(token):
+            return following, token
+    by_first: dict[str, list[str]] = {}
     for token in tokens:
-        for length in range(1, len(token)):
-            beginnings.setdefault(token[:length], token)
-    pattern = longest_match_pattern(tokens) if tokens else None
+        by_first.setdefault(token[0], []).append(token)
     for token in tokens:
         for start in range(1, len(token)):
-            if token[start:] in beginnings:
-                return token, beginnings[token[start:]]
-        for length in range(1, len(token)):
-            if token[:length] in known:
-                return token, token[:length]
-        inside = pattern.search(token, 1) if pattern else None
-        if inside is not None:
-            return token, inside[0]
+            tail = token[start:]
+            for other in by_first.get(tail[0], ()):
+                if other.startswith(tail) or tail.startswith(other):
+                    return token, other
     return None

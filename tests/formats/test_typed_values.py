@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers.formats.json_text import CallFaultError
+from renderers.formats.spelling import Spelling
 from renderers.formats.typed_values import Parameter, ParameterSchema, ToolSchemas, read_value, typed_call
 from renderers.parsed import CallStatus
 
@@ -137,9 +138,9 @@ def test_reported_not_guessed(text: str, schema: Any, status: CallStatus) -> Non
 
 
 def test_pythons_spellings_are_read_only_where_a_format_writes_them() -> None:
-    assert read("True", BOOLEAN, python_literals=True) is True
-    assert read("None", {"type": ["integer", "null"]}, python_literals=True) is None
-    assert read("True", STRING, python_literals=True) == "True"
+    assert read("True", BOOLEAN, spelling=Spelling.PYTHON_SCALARS) is True
+    assert read("None", {"type": ["integer", "null"]}, spelling=Spelling.PYTHON_SCALARS) is None
+    assert read("True", STRING, spelling=Spelling.PYTHON_SCALARS) == "True"
     with pytest.raises(CallFaultError, match="Python's spelling"):
         read("True", BOOLEAN)
 

@@ -1,0 +1,186 @@
+"""Calls whose parameters stand between XML-like tags, as Qwen3-Coder and Qwen3.5 write them.
+
+    <tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Ulm
+    </parameter>
+    </function>
+    </tool_call>
+
+Only `<tool_call>` and `</tool_call>` are special tokens; the other tags are plain text and count by position. A value is
+what stands between the line feed after its opening tag and the one before its closing tag, byte for byte. A string is
+written bare, and reading goes by the tool's schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from renderers.conversation import Turn
+from renderers.formats.json_text import CallFaultError
+from renderers.formats.spelling import Spelling
+from renderers.formats.typed_values import Parameter, ToolSchemas, typed_call
+from renderers.parsed import CallStatus
+from renderers.parsing.markers import MarkerTable
+from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
+from renderers.writer import Writer
+
+#: How to call, as most of these templates say it after the tools.
+INSTRUCTIONS = (
+    "\n\nIf you choose to call a function ONLY reply in the following format with NO suffix:\n\n"
+    "<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n"
+    "<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n"
+    "</parameter>\n</function>\n</tool_call>\n\n<IMPORTANT>\nReminder:\n"
+    "- Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within "
+    "<tool_call></tool_call> XML tags\n"
+    "- Required parameters MUST be specified\n"
+    "- You may provide optional reasoning for your function call in natural language BEFORE the function call, but NOT "
+    "after\n"
+    "- If there is no function call available, answer the question like normal with your current knowledge and do not "
+    "tell the user about function calls\n"
+    "</IMPORTANT>"
+)
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class XmlParameters:
+    """The dialect, written and read.
+
+    Attributes:
+        spelling: how the template writes values that are no strings, and so how they are read.
+    """
+
+    spelling: Spelling = Spelling.JSON
+
+    @property
+    def frame(self) -> Frame:
+        """One block is one call, after an empty line where text comes before it."""
+        return Frame("<tool_call>", "</tool_call>", before="\n\n", between="\n")
+
+    def bind(self, markers: MarkerTable) -> _Bound:
+        """A call is read when it closes: only then is it known where each value ends."""
+        return _Bound(markers, self.spelling)
+
+    def write_calls(self, out: Writer, turn: Turn) -> None:
+        """The calls of an assistant's message."""
+        separator = "\n\n" if turn.content else ""
+        for call in turn.message.tool_calls or ():
+            out.scaffold(f"{separator}<tool_call>\n<function=")
+            out.body(call.function.name)
+            out.scaffold(">\n")
+            for key, value in call.function.arguments_object.items():
+                out.scaffold("<parameter=")
+                out.body(key)
+                out.scaffold(">\n")
+                out.body(self.spelling.write(value))
+                out.scaffold("\n</parameter>\n")
+            out.scaffold("</function>\n</tool_call>")
+            separator = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The dialect for one tokenizer. Special tokens inside a value stand in a body as codes."""
+
+    markers: MarkerTable
+    spelling: Spelling
+
+    def reader(self, tools: Tools | None) -> BlockFactory:
+        """A reader for each call; the tools' schemas are looked up once a reply."""
+        schemas = ToolSchemas(tools)
+        return lambda: _CallReader(self.markers, schemas, self.spelling)
+
+
+_HEAD = re.compile(r"\s*<function=([^<>\n]*)>")
+_END = re.compile(r"\s*</function>\s*\Z")
+_OPENING = re.compile(r"\s*<parameter=([^<>\n]*)>")
+_TAG = re.compile(r"(?P<opens><parameter=[^<>\n]*>)|(?P<closes></parameter>)")
+_FOLLOWS = re.compile(rf"{_OPENING.pattern}|{_END.pattern}")
+_ANY_TAG = re.compile(r"(<parameter=[^<>\n]*>|</parameter>|</function>)")
+_NAME = re.compile(r'[^\s<>{}"]+')
+
+
+class _CallReader:
+    """Reads one call.
+
+    A value ends at a closing tag that another parameter or the call's end follows, unless a tag is open that the value
+    quotes. If no closing tag is such a one, the first that is followed so ends it.
+    """
+
+    def __init__(self, markers: MarkerTable, schemas: ToolSchemas, spelling: Spelling) -> None:
+        self._text = markers.text
+        self._schemas = schemas
+        self._spelling = spelling
+        self._nests = True
+        self._depth = 0  # of parameters that are open
+        self._may_end = False  # since the last closing tag came only white space
+
+    def progress(self, text: str) -> Sequence[CallProgress]:
+        """Nothing is certain before the end."""
+        return ()
+
+    def in_value(self, text: str) -> bool:
+        """Whether a value is open after this text."""
+        for place, part in enumerate(_ANY_TAG.split(text)):
+            is_tag, opens = place % 2, part.startswith("<parameter=")
+            if part == "</parameter>" and self._depth == 1:
+                self._may_end = True
+            elif part == "</parameter>":
+                self._depth = max(0, self._depth - 1)
+            elif self._may_end and is_tag:
+                self._depth, self._may_end = int(opens), False
+            elif part.strip():
+                self._may_end = False
+                self._depth += is_tag and opens
+        return self._depth > 0 and not self._may_end
+
+    def read(self, body: str, *, complete: bool) -> Sequence[ReadCall]:
+        """The call, with its faults."""
+        fault: CallFaultError | None = None
+        parameters: list[Parameter] = []
+        head = _HEAD.match(body)
+        name = self._text(head.group(1)) if head else ""
+        try:
+            if not _NAME.fullmatch(name):
+                raise _broken("a call's name", self._text(body))
+            parameters += self._parameters(body, head.end() if head else 0)
+        except CallFaultError as problem:
+            fault = problem
+        if not complete:
+            fault = CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
+        return [typed_call(name, parameters, self._schemas, fault=fault, spelling=self._spelling)]
+
+    def _parameters(self, body: str, position: int) -> Iterator[Parameter]:
+        while not _END.match(body, position):
+            opening = _OPENING.match(body, position)
+            if opening is None:
+                raise _broken("a parameter or the call's end", self._text(body[position:]))
+            closing = self._closing(body, opening.end())
+            if closing is None:
+                raise _broken("a parameter that is closed", self._text(opening.group().lstrip()))
+            value = body[opening.end() : closing.start()].removeprefix("\n").removesuffix("\n")
+            yield Parameter(self._text(opening.group(1)), self._text(value))
+            position = closing.end()
+
+    def _closing(self, body: str, start: int) -> re.Match[str] | None:
+        """The closing tag of the value that begins at `start`."""
+        depth, first = 0, None
+        for tag in _TAG.finditer(body, start):
+            if tag["opens"]:
+                depth += self._nests
+                continue
+            ends = _FOLLOWS.match(body, tag.end()) is not None
+            if ends and not depth:
+                return tag
+            first = tag if ends and first is None else first
+            depth = max(0, depth - 1)
+        self._nests = False  # a tag that is quoted alone: from here on, so that each value is searched once
+        return first
+
+
+def _broken(expected: str, found: str) -> CallFaultError:
+    return CallFaultError(CallStatus.MALFORMED, f"{found[:_SHOWN]!r} is not {expected}")
