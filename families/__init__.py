@@ -3,6 +3,8 @@
 #: Where the registry looks, lazily: module and class of each family.
 FAMILIES = (
     "families.qwen3:Qwen3Renderer",
+    "families.qwen35:Qwen35Renderer",
+    "families.qwen3_coder:Qwen3CoderRenderer",
     "families.kimi:KimiK2Renderer",
     "families.kimi:KimiK25Renderer",
     "families.glm:GLM45Renderer",

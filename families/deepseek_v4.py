@@ -79,6 +79,8 @@ EFFORTS = {
     "v4-0731": {"low": "", "high": ABSOLUTE_EFFORT, "max": BEYOND_EFFORT},
 }
 
+RETENTION = "since the last user message or result; with tools all of it"
+
 
 class DeepSeekV4Config(DsmlConfig):
     """Settings of DeepSeek V4. See `DsmlConfig`.
@@ -124,8 +126,19 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
     family = "deepseek-v4"
     config_class = DeepSeekV4Config
     revisions: ClassVar[tuple[Revision, ...]] = (
-        Revision("v4", None, models=("deepseek-ai/DeepSeek-V4-Flash", "deepseek-ai/DeepSeek-V4-Pro")),
-        Revision("v4-0731", None, models=(), unverified=("deepseek-ai/DeepSeek-V4-Flash-0731",)),
+        Revision(
+            "v4",
+            None,
+            models=("deepseek-ai/DeepSeek-V4-Flash", "deepseek-ai/DeepSeek-V4-Pro"),
+            retention=RETENTION,
+        ),
+        Revision(
+            "v4-0731",
+            None,
+            models=(),
+            unverified=("deepseek-ai/DeepSeek-V4-Flash-0731",),
+            retention=RETENTION,
+        ),
     )
     required_tokens = (BEGIN, END, USER, ASSISTANT, THINK, THINK_END, "｜DSML｜")
     begin_token = BEGIN
@@ -171,18 +184,13 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
         return message.text_joined("\n\n" if message.role == "tool" else "\n") or ""
 
     def arrange(self, messages: Sequence[Message], histories: Sequence[History]) -> Sequence[int]:
-        """Within a turn the results stand in the order of their calls; one without a known ID counts as the first's."""
+        """Within a turn the results stand in the order of their calls."""
         order = list(range(len(messages)))
         for shares, turn in groupby(order.copy(), lambda at: messages[at].role in SHARED):
             results = [at for at in turn if messages[at].role == "tool"] if shares else []
             if len(results) > 1:
-                ids = [messages[at].tool_call_id for at in results]
-                ranks = {call_id: rank for rank, call_id in enumerate(histories[results[0]].state.call_ids) if call_id}
-                if histories[0].count and not ranks.keys() >= set(ids):
-                    # A bridge knows the IDs that parsing gave. The harness gave others, and its order is the calls'.
-                    _check_order(ids, results[0])
-                    ranks = {}
-                in_order = sorted(results, key=lambda at: ranks.get(messages[at].tool_call_id, 0))
+                call_ids = histories[results[0]].state.call_ids
+                in_order = _in_call_order(messages, results, call_ids, is_bridge=histories[0].count > 0)
                 for place, at in zip(results, in_order, strict=True):
                     order[place] = at
         return order
@@ -223,10 +231,21 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
         return arguments
 
 
-def _check_order(call_ids: Sequence[str | None], position: int) -> None:
-    """Refuse results that surely, or perhaps, do not stand in the order of their calls: numbered down, or in part."""
-    numbers = [int(found[1]) for call_id in call_ids if (found := re.search(r"(?<![0-9A-Za-z])(\d+)\Z", call_id or ""))]
-    in_part = None in call_ids and set(call_ids) != {None}
-    if in_part or (len(numbers) == len(call_ids) and numbers != sorted(numbers)):
+def _in_call_order(
+    messages: Sequence[Message], results: Sequence[int], call_ids: Sequence[str | None], *, is_bridge: bool
+) -> Sequence[int]:
+    """Positions of results by the order of their calls; one with the ID of no call counts as the first call's.
+
+    A bridge knows the IDs that parsing gave. Where the harness gave others, its results are taken to stand in order,
+    and refused if their numbers descend, or if some have no ID.
+    """
+    ranks: dict[str | None, int] = {call_id: rank for rank, call_id in enumerate(call_ids) if call_id}
+    ids = [messages[at].tool_call_id for at in results]
+    if not is_bridge or ranks.keys() >= set(ids):
+        return sorted(results, key=lambda at: ranks.get(messages[at].tool_call_id, 0))
+    numbers = [int(found[1]) for call_id in ids if (found := re.search(r"(?<![0-9A-Za-z])(\d+)\Z", call_id or ""))]
+    descend = len(numbers) == len(ids) and numbers != sorted(numbers)
+    if descend or (None in ids and set(ids) != {None}):
         problem = "the order of these results' calls is known to a render alone: the parsed reply has other IDs"
-        raise UnsupportedMessageError(problem, message_index=position, field="tool_call_id")
+        raise UnsupportedMessageError(problem, message_index=results[0], field="tool_call_id")
+    return results

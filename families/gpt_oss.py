@@ -19,8 +19,7 @@ from renderers.errors import UnsupportedMessageError
 from renderers.family import FamilyRenderer
 from renderers.formats import harmony_messages as harmony
 from renderers.formats.harmony import CALL, CHANNEL, CONSTRAIN, END, MESSAGE, START, HarmonyGrammar
-from renderers.formats.harmony_tools import HEAD, TAIL, library_declarations, template_declarations
-from renderers.messages import Message, ToolCall, to_json
+from renderers.messages import Message, ToolCall
 from renderers.parsed import ParsedResponse
 from renderers.writer import Writer
 
@@ -88,6 +87,7 @@ class State:
         count: number of messages.
         first_answer: index of the first assistant message without calls, or -1.
         is_answered: the last assistant message has no calls.
+        ends_in_answer: that message is the last one that is printed.
         has_early_reasoning: some message up to the first answer has reasoning.
         names: ID and name of every call.
     """
@@ -95,6 +95,7 @@ class State:
     count: int = 0
     first_answer: int = -1
     is_answered: bool = False
+    ends_in_answer: bool = False
     has_early_reasoning: bool = False
     names: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
@@ -134,13 +135,19 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         """Whether the chat template is the reference."""
         return self.config.reference == "template"
 
+    @property
+    def spelling(self) -> harmony.Spelling:
+        """How messages are written."""
+        return harmony.TEMPLATE if self.is_template else harmony.LIBRARY
+
     def initial_state(self) -> State:
         """Nothing was asked."""
         return State()
 
     def advance(self, state: State, message: Message) -> State:
         """Remember calls by their IDs, and where the first answer stands."""
-        state = replace(state, count=state.count + 1)
+        ends_in_answer = state.ends_in_answer and self._is_passed_over(message)
+        state = replace(state, count=state.count + 1, ends_in_answer=ends_in_answer)
         if message.role != "assistant":
             return state
         calls = message.tool_calls or ()
@@ -149,9 +156,18 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
             state,
             first_answer=state.count - 1 if is_early and not calls else state.first_answer,
             is_answered=not calls,
+            ends_in_answer=not calls,
             has_early_reasoning=state.has_early_reasoning or (is_early and bool(message.reasoning_text)),
             names=(*state.names, *[(call.id, call.function.name) for call in calls if call.id is not None]),
         )
+
+    def _is_passed_over(self, message: Message) -> bool:
+        """Whether the library never sees a message, and so takes the one before it for the last."""
+        return not self.is_template and message.role in {"system", "developer"}
+
+    def look_ahead(self, messages: Sequence[Message]) -> int:
+        """Position of the last message as the reference sees them."""
+        return max((place for place, one in enumerate(messages) if not self._is_passed_over(one)), default=0)
 
     def recover_state(self, token_ids: Sequence[int]) -> State:
         """IDs of calls are not in the tokens; nor is reasoning that was left out, which may come back."""
@@ -163,8 +179,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         """See `drop_analysis`. The last message, if it is an answer and nothing follows, keeps its own reasoning."""
         match self.config.drop_analysis:
             case "before_last_final":
-                is_last = history.ended and history.last_answer == history.count - 1
-                return history.last_answer - is_last
+                return history.last_answer - (history.ended and history.state.ends_in_answer)
             case "before_first_final":
                 return history.state.first_answer if history.state.is_answered else -1
             case "never":
@@ -202,19 +217,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
             has_tools=bool(tools),
         )
         instructs = bool(messages) and messages[0].role in {"system", "developer"}
-        instructions = self.text_of(messages[0]) if instructs else ""
-        if instructions:
-            out.begin(0, "developer")
-            out.scaffold(f"{harmony.DEVELOPER}# Instructions\n\n")
-            out.body(instructions)
-            out.scaffold("\n\n" if tools or self.is_template else "")
-        if tools:
-            out.begin(-1, "")
-            out.scaffold(HEAD if instructions else harmony.DEVELOPER + HEAD)
-            out.schema(template_declarations(tools) if self.is_template else library_declarations(tools))
-            out.scaffold(TAIL)
-        if instructions or tools:
-            out.scaffold(END)
+        self.spelling.write_developer(out, self.text_of(messages[0]) if instructs else "", tools)
 
     def write_message(self, out: Writer, turn: Turn) -> None:
         """One message. The assistant's is several of Harmony's: reasoning, text beside calls, calls or an answer."""
@@ -233,20 +236,18 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
     def _write_reply(self, out: Writer, turn: Turn) -> None:
         calls = turn.message.tool_calls or []
         if self.is_template:
-            self._check_reply(turn)
+            harmony.check_for_template(turn.message, turn.index)
             calls = self._first_call(out, turn, calls)
-        shows_empty = self.is_template and turn.is_end and turn.reasoning is not None and not calls
+        is_end = turn.ended and turn.index == turn.ahead
+        shows_empty = self.is_template and is_end and turn.reasoning is not None and not calls
         if turn.keeps_reasoning and (turn.reasoning or shows_empty):
             harmony.write_part(out, harmony.ANALYSIS, turn.reasoning or "")
         if not calls:
-            harmony.write_part(out, harmony.FINAL, turn.content, RETURN if turn.is_end else END)
+            harmony.write_part(out, harmony.FINAL, turn.content, RETURN if is_end else END)
         elif turn.content:
             harmony.write_part(out, harmony.COMMENTARY, turn.content)
         for call in calls:
-            function = call.function
-            arguments = to_json(function.arguments_object) if self.is_template else function.arguments_text
-            content_type = "json" if self.is_template else f"{CONSTRAIN}json"
-            harmony.write_call(out, function.name, self._namespace(function.name), content_type, arguments)
+            self.spelling.write_call(out, self._namespace(call.function.name), call.function)
 
     def _namespace(self, tool: str) -> str:
         """What stands before a tool's name. The declared ones of those that the model was trained with are no functions."""
@@ -258,9 +259,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         if name is None:
             problem = "no call of the assistant fits this tool result; give `name`, or the `tool_call_id` of its call"
             raise UnsupportedMessageError(problem, message_index=turn.index, field="tool_call_id")
-        harmony.write_result(
-            out, name, self._namespace(name), to_json(turn.content) if self.is_template else turn.content
-        )
+        self.spelling.write_result(out, self._namespace(name), name, turn.content)
         meant = turn.message.name or dict(turn.state.names).get(turn.message.tool_call_id)
         if meant is not None and meant != name:
             detail = f"the template says that this result of {meant!r} comes from {name!r}, the tool called last"
@@ -282,18 +281,6 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
     def close_after(self, reply: ParsedResponse) -> str:
         """A call has its own end token."""
         return CALL if reply.stop == CALL and reply.tool_calls else END
-
-    def _check_reply(self, turn: Turn) -> None:
-        """Raise where the template does."""
-        message = turn.message
-        texts = {"content": self.text_of(message), "reasoning_content": message.reasoning_text or ""}
-        for name, text in texts.items():
-            if harmony.ANALYSIS in text or harmony.FINAL in text:
-                problem = f"the template refuses {CHANNEL} tags: put reasoning into reasoning_content"
-                raise UnsupportedMessageError(problem, message_index=turn.index, field=name)
-        if message.tool_calls and all(texts.values()):
-            problem = "the template refuses content beside reasoning and calls; give one of them"
-            raise UnsupportedMessageError(problem, message_index=turn.index, field="content")
 
     def _first_call(self, out: Writer, turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
         if calls and self.text_of(turn.message):

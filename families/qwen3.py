@@ -119,8 +119,7 @@ class Qwen3Renderer(ChatMLRenderer[Qwen3Config]):
         system = conversation.opening_system
         if not conversation.tools:
             if system is not None:
-                out.begin(0, "system")
-                self.write_turn(out, "system", self.text_of(system))
+                self.write_system(out, system)
             return
         out.scaffold("<|im_start|>system\n")
         if system is not None:

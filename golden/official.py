@@ -25,6 +25,11 @@ class Official:
         self.template: str | None = reference.template_text(model)
         self.source = f"official template ({entry['confidence']})" if self.template else "the vendor's encoder"
         self.libraries = ("transformers", "tokenizers", "jinja2") if self.template else ("tokenizers",)
+        #: OpenAI's library comes before the template, unless the settings ask for that.
+        self._has_library = "harmony" in entry.get("encoder", "")
+        if self._has_library:
+            self.source = f"OpenAI's Harmony library; with reference=\"template\" the {self.source}"
+            self.libraries = (*self.libraries, "openai-harmony")
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -51,13 +56,13 @@ class Official:
         """What the official implementation renders."""
         if scenario.vector is not None and not add_generation_prompt:
             raise ValueError(f"{scenario.name}: a vector has no render with a reply; give `completion`")
-        return reference.reference_text(
-            self.model,
-            [dict(message) for message in messages],
-            None if scenario.tools is None else [dict(tool) for tool in scenario.tools],
-            add_generation_prompt,
-            dict(scenario.settings),
-        )
+        given = [dict(message) for message in messages]
+        tools = None if scenario.tools is None else [dict(tool) for tool in scenario.tools]
+        settings = dict(scenario.settings)
+        if self._has_library and settings.pop("reference", "harmony") == "harmony":
+            settings["reference"] = "harmony"
+            return self.decode(reference.reference_ids(self.model, given, tools, add_generation_prompt, settings))
+        return reference.reference_text(self.model, given, tools, add_generation_prompt, settings)
 
     def encode(self, text: str) -> list[int]:
         """The official tokenizer over the whole text."""

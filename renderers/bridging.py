@@ -166,25 +166,27 @@ def _refuse_retention(  # noqa: PLR0911 - one refusal after another
             return BridgeRefusal(RefusalReason.RETENTION, 'a new user message ends the tool cycle ("tool_cycle")')
         return None
     floor, earlier_floor = renderer.reasoning_floor(after), renderer.reasoning_floor(asked)
-    moves = floor != earlier_floor
-    if moves and not (settled := renderer.is_settled(before.state)):
-        if settled is None:
-            detail = "the IDs alone do not tell whether the template writes the messages so far otherwise from here on"
-            return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
-        if floor < earlier_floor:
-            detail = "reasoning that the template left out comes back from these messages on"
-            return BridgeRefusal(RefusalReason.RETENTION, detail)
+    dropped = BridgeRefusal(
+        RefusalReason.RETENTION,
+        "the template drops or changes earlier reasoning from these messages on; render the conversation again, or "
+        "choose another thinking_retention",
+    )
+    if before.first_reasoning <= floor and before.first_reasoning != NEVER:
+        return dropped
+    if floor == earlier_floor:
+        return None
+    settled = renderer.is_settled(before.state)
+    if settled is None:
+        detail = "the IDs alone do not tell whether the template writes the messages so far otherwise from here on"
+        return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+    if not settled and floor < earlier_floor:
+        detail = "reasoning that the template left out comes back from these messages on"
+        return BridgeRefusal(RefusalReason.RETENTION, detail)
+    if not settled:
         detail = "the template writes a message of the conversation so far otherwise from these messages on"
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, detail)
-    earliest = before.first_reasoning
-    if prompt is not None and moves and renderer.holds_reasoning(prompt):
-        earliest = _EARLIER_REASONING
-    if earliest <= floor and earliest != NEVER:
-        return BridgeRefusal(
-            RefusalReason.RETENTION,
-            "the template drops or changes earlier reasoning from these messages on; render the conversation again, or "
-            "choose another thinking_retention",
-        )
+    if prompt is not None and floor >= _EARLIER_REASONING and renderer.holds_reasoning(prompt):
+        return dropped
     return None
 
 

@@ -97,6 +97,12 @@ class ChatMLRenderer(FamilyRenderer[ConfigT]):
         out.body(content)
         out.scaffold(self.turn_close)
 
+    def write_system(self, out: Writer, message: Message) -> None:
+        """The turn of a system message that comes first and stands alone."""
+        out.begin(0, "system")
+        self.write_turn(out, "system", self.text_of(message))
+        out.begin(-1, "")
+
     def write_thinking(self, out: Writer, reasoning: str) -> None:
         """The think block."""
         out.scaffold("<think>\n")

@@ -99,7 +99,7 @@ class Turn:
         ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
         tools: the tools of the conversation.
         is_open: the message is a prefill that the model continues.
-        is_end: nothing follows it, not even a generation prompt.
+        ended: nothing follows the last message, not even a generation prompt.
     """
 
     message: Message
@@ -115,7 +115,7 @@ class Turn:
     ahead: Any = None
     tools: Tools = NO_TOOLS
     is_open: bool = False
-    is_end: bool = False
+    ended: bool = False
 
     @property
     def role(self) -> str:

@@ -315,7 +315,7 @@ class FamilyRenderer(Renderer[ConfigT]):
                 ahead=ahead,
                 tools=history.tools,
                 is_open=is_open,
-                is_end=place == len(messages) - 1 and histories[-1].ended,
+                ended=histories[-1].ended,
             )
             out.begin(position, role)
             first = len(out.pieces)

@@ -141,7 +141,6 @@ def _tool_name(
 
 
 def _assistant(message: dict[str, Any], text: str, calls: list[dict[str, Any]]) -> list[Any]:
-    import openai_harmony as harmony
 
     said = []
     if message.get("reasoning_content"):

@@ -179,6 +179,7 @@ GPT_OSS_TEMPLATE = Profile(
         "<|start|>assistant", "to=functions.f", "<|endoftext|>",
     ),
     needs_call_before_result=True,
+    most_calls_in_reply=1,
     empty_content=("user", "assistant", "tool"),
     content_beside_reasoning_and_calls=False,
     empty_tool_calls=False,
@@ -203,7 +204,7 @@ GPT_OSS_HARMONY = replace(
         ("conversation_start_date", ("2025-06-28",)),
         ("drop_analysis", ("before_first_final", "never")),
         ("model_identity", ("You are M.",)),
-        ("builtin_tools", (["browser"], ["python", "browser"])),
+        ("builtin_tools", (("browser",), ("python", "browser"))),
     ),
     fixed_switches=(),
 )

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from golden.scenario import WEATHER, Scenario, assistant, tool, user
 from golden.scenarios._dsml import (
-    ASSISTANT,
     BONN,
     CYCLE,
-    END,
     THINKING,
     ULM,
-    USER,
-    block,
-    invoke,
-    parameter,
     shared_scenarios,
 )
 
@@ -52,22 +46,9 @@ SCENARIOS = (
     ),
     Scenario(name="developer-message", messages=[DEVELOPER], settings=THINKING),
     Scenario(
-        name="developer-message-that-a-question-would-drop",
-        messages=[DEVELOPER],
-        settings=THINKING,
-        completion="</think>" + block("function_calls", invoke("get_weather", parameter("city", "Ulm"))) + END,
-        parsed={"statuses": ["ok"]},
-        new_messages=[user("Stop.")],
-        refusal="history_rewrite",
+        name="developer-message-before-a-question",
+        messages=[DEVELOPER, user("Go on.")],
+        settings={**THINKING, "drop_thinking": False},
     ),
     Scenario(name="null-content-is-printed", messages=[user(None), assistant(None), user("?")]),
-    Scenario(
-        name="empty-think-block-is-kept-by-the-bridge",
-        messages=[user("Weather in Ulm?")],
-        settings={**THINKING, "drop_thinking": False},
-        completion="</think>" + block("function_calls", invoke("get_weather", parameter("city", "Ulm"))) + END,
-        parsed={"content": "", "statuses": ["ok"]},
-        new_messages=[user("Stop.")],
-        tail=f"{USER}Stop.{ASSISTANT}<think>",
-    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from golden.scenario import WEATHER, Scenario, assistant, call, tool, user
-from golden.scenarios._dsml import ASSISTANT, BONN, CYCLE, END, THINKING, ULM, USER, shared_scenarios
+from golden.scenarios._dsml import BONN, CYCLE, THINKING, ULM, shared_scenarios
 
 MODELS = ("deepseek-ai/DeepSeek-V4-Flash",)
 DEVELOPER = {"role": "developer", "content": "Answer like a pirate."}
@@ -73,14 +73,5 @@ SCENARIOS = (
     Scenario(
         name="arguments-that-are-no-json-are-wrapped",
         messages=[user("q"), assistant("", calls=[call("f", '{"x": 1')]), tool("bad")],
-    ),
-    Scenario(
-        name="empty-think-block-is-kept-by-the-bridge",
-        messages=[user("hi")],
-        settings=THINKING,
-        completion=f"</think>Hello!{END}",
-        parsed={"content": "Hello!", "reasoning_complete": True},
-        new_messages=[user("again")],
-        tail=f"{USER}again{ASSISTANT}<think>",
     ),
 )

@@ -28,22 +28,24 @@ from renderers.parsing.markers import MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
 from renderers.writer import Writer
 
-#: How to call, as most of these templates say it after the tools.
-INSTRUCTIONS = (
-    "\n\nIf you choose to call a function ONLY reply in the following format with NO suffix:\n\n"
-    "<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n"
-    "<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n"
-    "</parameter>\n</function>\n</tool_call>\n\n<IMPORTANT>\nReminder:\n"
-    "- Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within "
-    "<tool_call></tool_call> XML tags\n"
-    "- Required parameters MUST be specified\n"
-    "- You may provide optional reasoning for your function call in natural language BEFORE the function call, but NOT "
-    "after\n"
-    "- If there is no function call available, answer the question like normal with your current knowledge and do not "
-    "tell the user about function calls\n"
-    "</IMPORTANT>"
-)
 _SHOWN = 40
+_LINES = "This is the value for the second parameter\nthat can span\nmultiple lines"
+_NESTED = "an inner <function=...></function> block must be nested within <tool_call></tool_call> XML tags"
+
+
+def instructions(*, noun: str = "function", value: str = _LINES, rule: str = _NESTED) -> str:
+    """How to call, as these templates say it after the tools: what is called, a value, what a call must look like."""
+    return (
+        f"\n\nIf you choose to call a {noun} ONLY reply in the following format with NO suffix:\n\n"
+        "<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n"
+        f"<parameter=example_parameter_2>\n{value}\n</parameter>\n</function>\n</tool_call>\n\n"
+        f"<IMPORTANT>\nReminder:\n- Function calls MUST follow the specified format: {rule}\n"
+        "- Required parameters MUST be specified\n"
+        "- You may provide optional reasoning for your function call in natural language BEFORE the function call, but "
+        "NOT after\n"
+        "- If there is no function call available, answer the question like normal with your current knowledge and do "
+        "not tell the user about function calls\n</IMPORTANT>"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,10 @@ class BlockReader(Protocol):
         """
 
     def read(self, body: str, *, complete: bool) -> Sequence[ReadCall]:
-        """The calls of the whole body, at the end of the block. `complete` tells whether the close was sampled."""
+        """The calls of the whole body, at the end of the block. `complete` tells whether the close was sampled.
+
+        A body in which no call is found is reported as one that is malformed.
+        """
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from renderers.parsed import Region
+from renderers.parsed import CallStatus, Region
 from renderers.parsing.lexer import Lexer, Piece
 from renderers.parsing.markers import Found, MarkerTable
 from renderers.parsing.protocol import BlockFactory, BlockReader, ReadCall, ValueReader
@@ -20,6 +20,11 @@ class _Mode(Enum):
     REASONING = auto()
     #: Inside reasoning, after a call's opener: what comes is kept until it is known whether the reasoning closes.
     UNDECIDED = auto()
+
+
+#: What a block is in which a format finds no call: nothing that was sampled is dropped without a word.
+_NO_CALL = ReadCall("", status=CallStatus.MALFORMED, error="there is no call between the markers")
+_CUT_CALL = ReadCall("", status=CallStatus.INCOMPLETE, error="the call was cut before its end")
 
 
 class _Block:
@@ -317,13 +322,12 @@ class MarkedReply(TokenStream):
         self._block = None
         self._skip = self._rules.between_calls if closer is not None else 0
         body = "".join(block.parts)
-        calls = block.reader.read(body, complete=closer is not None)
+        calls = block.reader.read(body, complete=closer is not None) or [_NO_CALL if closer is not None else _CUT_CALL]
         ends = (block.opener.coded, closer.coded if closer is not None else "")
         self.record.end_block(calls, [self._raw(call, body, ends) for call in calls])
         self._mark_body(block, body, calls)
         if closer is not None:
-            last = block.first_call + len(calls) - 1
-            self.record.mark(Region.STRUCTURE, closer.units, last if calls else None)
+            self.record.mark(Region.STRUCTURE, closer.units, block.first_call + len(calls) - 1)
 
     def _stop_quoting(self) -> None:
         """The model ended its turn: if a value is open still, it was not closed where it should have been."""
@@ -354,14 +358,13 @@ class MarkedReply(TokenStream):
                 self.record.mark(region, end - done, call)
                 done = end
 
-        index: int | None = None
         for index, call in enumerate(calls, block.first_call):
             start, end = call.start, call.end
             if start is None or end is None:
                 start, end = len(body) - len(body.lstrip()), len(body.rstrip())
             mark(start, Region.STRUCTURE, index)
             mark(end, Region.TOOL_CALL, index)
-        mark(len(body), Region.STRUCTURE, index)
+        mark(len(body), Region.STRUCTURE, block.first_call + len(calls) - 1)
 
     # Calls inside reasoning.
 

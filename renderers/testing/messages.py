@@ -279,7 +279,7 @@ class Builder:
             if profile.null_content_beside_calls:
                 message["content"] = None
             message["tool_calls"] = [self._clean_call(choices, index) for index in range(count)]
-            if message.get("reasoning_content") and not profile.content_beside_reasoning_and_calls:
+            if not profile.content_beside_reasoning_and_calls:
                 message["content"] = ""
         return message
 

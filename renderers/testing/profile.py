@@ -37,7 +37,8 @@ class Profile:
         empty_tool_calls: `tool_calls` may be an empty list.
         optional_call_type: a call may come without `type`.
         call_ids: how calls are named: as OpenAI's API does, or `functions.name:index`.
-        content_beside_reasoning_and_calls: an assistant message may have content, reasoning and calls at once.
+        content_beside_reasoning_and_calls: an assistant message may have content, reasoning and calls at once; if not,
+            content beside calls becomes reasoning, so that replies have none.
         names: messages may have a `name`.
         reasoning: the family has reasoning. Messages may carry it in any case.
         opens_reasoning: the generation prompt opens the reasoning, so that replies have some.

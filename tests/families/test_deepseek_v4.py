@@ -320,7 +320,8 @@ def test_bridge_from_ids_sees_that_there_are_tools() -> None:
     for new in ([result("x")], [QUESTION]):
         assert hasattr(thinking.bridge(with_tools, completion, new), "token_ids")
     without = thinking.render([QUESTION], add_generation_prompt=True).token_ids
-    assert thinking.bridge(without, completion, [result("x")]).reason == "unknown_history"
+    assert thinking.bridge(without, completion, [result("x")]).reason == "retention"
+    assert thinking.bridge(without, encode(V4, f"</think>{CALLS}{END}"), [result("x")]).reason == "unknown_history"
 
 
 def test_declared_exception_empty_think_block() -> None:

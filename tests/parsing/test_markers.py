@@ -158,6 +158,13 @@ class TestTextMarkersWithATokenInside:
         parsed = self.parse("<｜DSML｜calls>x=</｜DSML｜call>\n</｜DSML｜calls>")
         assert parsed.tool_calls[0].arguments == {"v": "</｜DSML｜call>"}
 
+    def test_no_call_inside(self) -> None:
+        parsed = self.parse("a\n\n<｜DSML｜calls>\n</｜DSML｜calls>b")
+        assert [(call.status, call.raw) for call in parsed.tool_calls] == [
+            ("malformed", "<｜DSML｜calls>\n</｜DSML｜calls>")
+        ]
+        assert parsed.content == "ab"
+
     def test_cut(self) -> None:
         parsed = self.parse("<｜DSML｜calls>x=1\ny=</｜DSML｜ca<|im_end|>")
         assert [call.status for call in parsed.tool_calls] == ["ok", "incomplete"]
