@@ -28,7 +28,7 @@ class Official:
         #: OpenAI's library comes before the template, unless the settings ask for that.
         self._has_library = "harmony" in entry.get("encoder", "")
         if self._has_library:
-            self.source = f"OpenAI's Harmony library; with reference=\"template\" the {self.source}"
+            self.source = f'OpenAI\'s Harmony library; with reference="template" the {self.source}'
             self.libraries = (*self.libraries, "openai-harmony")
 
     @cached_property

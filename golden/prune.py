@@ -67,9 +67,7 @@ def _merges_of(word: str, ranks: dict[tuple[str, ...], int]) -> list[tuple[str, 
     """The merges that byte-pair encoding makes of a word, lowest rank first."""
     parts, made = list(word), []
     while len(parts) > 1:
-        pairs = [
-            (ranks[pair], place) for place, pair in enumerate(pairwise(parts)) if pair in ranks
-        ]
+        pairs = [(ranks[pair], place) for place, pair in enumerate(pairwise(parts)) if pair in ranks]
         if not pairs:
             break
         _, place = min(pairs)

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 typer = pytest.importorskip("typer")
-from renderers.cli.app import app  # noqa: E402 - only where typer is
 from typer.testing import CliRunner  # noqa: E402
+
+from renderers.cli.app import app  # noqa: E402 - only where typer is
 
 GOLDEN = "golden:qwen3"
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -59,7 +60,11 @@ def test_parse_takes_text_or_ids() -> None:
 
 
 def test_bridge_extends_or_says_why_not() -> None:
-    given = {"messages": MESSAGES, "completion": "Hello!<|im_end|>", "new_messages": [{"role": "user", "content": "again"}]}
+    given = {
+        "messages": MESSAGES,
+        "completion": "Hello!<|im_end|>",
+        "new_messages": [{"role": "user", "content": "again"}],
+    }
     code, output, _ = run("bridge", "-", "-m", GOLDEN, given=given)
     assert code == 0
     assert json.loads(output)["message_roles"] == ["user"]

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import renderers
 from reference import HAS_ASSETS, load_tokenizer
+
+import renderers
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
@@ -49,7 +50,9 @@ def test_every_family_has_a_page() -> None:
 
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (REPOSITORY / "docs" / "families").glob("*.md"))
     for renderer_class in families():
-        assert renderer_class.config_class.__name__ in pages, f"no page in docs/families names {renderer_class.family}'s config"
+        assert renderer_class.config_class.__name__ in pages, (
+            f"no page in docs/families names {renderer_class.family}'s config"
+        )
 
 
 if HAS_ASSETS:
@@ -60,9 +63,9 @@ if HAS_ASSETS:
         code = re.search(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL)
         assert code is not None
         tokenizer = load_tokenizer("Qwen/Qwen3-8B")
-        monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda name: tokenizer)
+        monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer)
 
-        def sample(prompt_ids: list[int], stop: list[int]) -> list[int]:
+        def sample(_: list[int], stop: list[int]) -> list[int]:
             text = '<think>\nLook.\n</think>\n\n<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call><|im_end|>'
             ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
             assert ids[-1] in stop

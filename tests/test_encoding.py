@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from renderers import MessageError, Owner, create_renderer
 from renderers.cache import GenerationCache
 from renderers.encoding import Encoder, token_borders
@@ -43,7 +44,9 @@ def test_pieces_encode_as_their_whole_text(given_pieces: list[tuple[str, int, bo
 
 
 @given(pieces)
-def test_sanitized_text_is_the_same_and_callers_text_is_never_special(given_pieces: list[tuple[str, int, bool]]) -> None:
+def test_sanitized_text_is_the_same_and_callers_text_is_never_special(
+    given_pieces: list[tuple[str, int, bool]],
+) -> None:
     labelled = [(text, make_label(index, owner), caller) for index, (text, owner, caller) in enumerate(given_pieces)]
     parts, runs = encoder(sanitize=True).encode(labelled)
     ids = flat(parts)
@@ -72,7 +75,7 @@ def test_a_character_joined_by_normalisation_belongs_to_the_first_text() -> None
     labelled = [("e", make_label(0, TEMPLATE), False), ("\u0301x", make_label(0, PROMPT), True)]
     parts, runs = encoder().encode(labelled)
     assert TOKENIZER.decode_bytes(flat(parts)).decode() == "\u00e9x"
-    assert [owner_of(label) for _, label in runs.items()][0] is Owner.TEMPLATE
+    assert next(owner_of(label) for _, label in runs.items()) is Owner.TEMPLATE
 
 
 def test_a_token_that_straddles_is_sampled_only_if_all_of_it_is() -> None:
@@ -100,9 +103,7 @@ def test_borders_count_tokens_from_either_end(lengths: list[int], data: Any) -> 
     total = sum(lengths)
     ends = sorted([*data.draw(st.lists(st.integers(0, total), max_size=4)), total])
     starts = [sum(lengths[:index]) for index in range(len(lengths))]
-    expected = [
-        (count := sum(1 for start in starts if start < end), sum(lengths[:count]) > end) for end in ends
-    ]
+    expected = [(count := sum(1 for start in starts if start < end), sum(lengths[:count]) > end) for end in ends]
     assert token_borders(range(len(lengths)), ends, lambda token_id: b"x" * lengths[token_id]) == expected
 
 
@@ -147,7 +148,7 @@ def test_a_long_chain_of_bridges_pickles_and_reads_as_one() -> None:
 def test_what_the_caller_does_to_lists_does_not_reach_the_storage() -> None:
     rendered = RENDERER.render([{"role": "user", "content": "hi"}], add_generation_prompt=True)
     length = len(rendered)
-    completion = TOKENIZER.encode_ordinary("Hello!") + [STOP]
+    completion = [*TOKENIZER.encode_ordinary("Hello!"), STOP]
     bridged = RENDERER.bridge(rendered, completion, [{"role": "user", "content": "again"}])
     assert isinstance(bridged, RenderedTokens)
     rendered.token_ids.append(1)

@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from families.qwen3 import Qwen3Config, Qwen3Renderer
 from pydantic import ValidationError
 from reference import HAS_ASSETS, entry, load_tokenizer
+from tokenizers import Tokenizer, models
+
+from families.qwen3 import Qwen3Config, Qwen3Renderer
 from renderers import (
     ConfigError,
     DefaultRenderer,
@@ -22,7 +24,6 @@ from renderers import (
     create_renderer,
 )
 from renderers.registry import families, known_revisions
-from tokenizers import Tokenizer, models
 
 GOLDEN = "golden:qwen3"
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -58,8 +59,8 @@ def test_without_a_template_and_a_known_model_there_is_nothing_to_wrap() -> None
 
 def test_a_known_model_with_another_template_warns() -> None:
     adapter = create_renderer(GOLDEN).tokenizer
-    from renderers.tokenizers import adapt
     from renderers.registry import _resolve
+    from renderers.tokenizers import adapt
 
     changed = adapt(adapter, chat_template=TEMPLATE)
     with pytest.warns(ResolutionWarning, match="renderers check"):
@@ -81,9 +82,7 @@ def test_contradictions_are_errors() -> None:
     with pytest.raises(ConfigError, match="contradicts"):
         create_renderer(GOLDEN, Qwen3Config(enable_thinking=True), chat_template_kwargs={"enable_thinking": False})
     with pytest.raises(ConfigError, match="contradicts"):
-        create_renderer(
-            GOLDEN, model="Qwen/Qwen3-4B-Thinking-2507", chat_template_kwargs={"enable_thinking": False}
-        )
+        create_renderer(GOLDEN, model="Qwen/Qwen3-4B-Thinking-2507", chat_template_kwargs={"enable_thinking": False})
     with pytest.raises(ConfigError, match="contradicts"):
         create_renderer(GOLDEN, Qwen3Config(thinking_retention="all"), thinking_retention="tool_cycle")
     with pytest.raises(ConfigError, match="thinking_retention"):
@@ -154,7 +153,10 @@ def test_renderers_pickle_and_serve_threads() -> None:
 
 
 def test_fingerprints_tell_renderers_apart() -> None:
-    plain, other = create_renderer(GOLDEN).fingerprint(), create_renderer(GOLDEN, thinking_retention="all").fingerprint()
+    plain, other = (
+        create_renderer(GOLDEN).fingerprint(),
+        create_renderer(GOLDEN, thinking_retention="all").fingerprint(),
+    )
     assert plain == create_renderer(GOLDEN).fingerprint()
     assert plain != other
     assert plain["family"] == "qwen3"

@@ -71,7 +71,7 @@ class ResponseTemplateStream:
 
     def __init__(self, bound: BoundResponseTemplate, tools: Tools | None, opening_ids: Sequence[int]) -> None:
         self._bound = bound
-        self._tools = list(tools or ())
+        self._tools: list[Any] = list(tools or ())
         self._prefix = bound.adapter.decode_bytes(opening_ids).decode("utf-8", "replace")
         self._ids: list[int] = []
         self._result: ParsedResponse | None = None

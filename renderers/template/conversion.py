@@ -56,7 +56,7 @@ class MessageForm:
             if isinstance(arguments, str) and not self.takes_text_arguments:
                 arguments = json.loads(arguments)
                 if not isinstance(arguments, dict):
-                    raise ValueError(f"found {type(arguments).__name__}")  # noqa: TRY301, TRY004 - reported below
+                    raise ValueError(f"found {type(arguments).__name__}")  # noqa: TRY301 - reported below
             elif not isinstance(arguments, str) and not self.takes_object_arguments:
                 arguments = json.dumps(arguments, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:

@@ -31,7 +31,7 @@ def make(model: str = HYBRID, switches: dict[str, Any] | None = None, **framewor
     return create_renderer(load_tokenizer(model), chat_template_kwargs=switches, **framework)
 
 
-def ids(renderer: Any, text: str) -> list[int]:
+def ids(_: Any, text: str) -> list[int]:
     """The tokens of a text with special tokens spelled out."""
     return list(load_tokenizer(HYBRID).encode(text, add_special_tokens=False))
 
@@ -70,14 +70,18 @@ def test_public_case(case: dict[str, Any]) -> None:
 def sampled(renderer: Any, messages: list[dict[str, Any]]) -> str:
     """The text of what the model samples."""
     rendered = renderer.render(messages)
-    return str(renderer.decode([one for one, mask in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if mask]))
+    return str(
+        renderer.decode([one for one, mask in zip(rendered.token_ids, rendered.sampled_mask, strict=True) if mask])
+    )
 
 
 def test_the_empty_think_block_is_sampled_where_the_prompt_does_not_hold_it() -> None:
     messages = [user(), assistant("yes")]
     assert sampled(make(), messages) == "<think>\n\n</think>\n\nyes<|im_end|>"
     assert sampled(make(switches=OFF), messages) == "yes<|im_end|>"
-    assert sampled(make(THINKING), messages) == "</think>\n\nyes<|im_end|>"  # its first newline merged with the prompt's
+    assert (
+        sampled(make(THINKING), messages) == "</think>\n\nyes<|im_end|>"
+    )  # its first newline merged with the prompt's
     assert sampled(make(INSTRUCT), messages) == "yes<|im_end|>"
 
 

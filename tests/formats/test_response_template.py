@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("transformers.utils.chat_parsing")
-from transformers import PreTrainedTokenizerFast  # noqa: E402 - only where it is
+from transformers import PreTrainedTokenizerFast
 
-from renderers import CallStatus, DefaultRendererConfig, Region, create_renderer  # noqa: E402
-from renderers.tokenizers.golden import golden_tokenizer  # noqa: E402
+from renderers import CallStatus, DefaultRendererConfig, Region, create_renderer
+from renderers.tokenizers.golden import golden_tokenizer
 
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}<|im_start|>assistant\n"
 RESPONSES = {

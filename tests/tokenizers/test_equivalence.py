@@ -101,7 +101,7 @@ def test_a_byte_without_a_token_is_refused() -> None:
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        (models.WordLevel({"a": 0}, unk_token="a"), "type = 'WordLevel'"),  # noqa: S106
+        (models.WordLevel({"a": 0}, unk_token="a"), "type = 'WordLevel'"),
         (models.BPE(byte_vocabulary(), [], dropout=0.5), "dropout"),
         (models.BPE(byte_vocabulary(), [], end_of_word_suffix="</w>"), "end_of_word_suffix"),
         (models.BPE(byte_vocabulary(), [], byte_fallback=True), "byte_fallback"),
