@@ -90,6 +90,7 @@ class State:
         ends_in_answer: that message is the last one that is printed.
         has_early_reasoning: some message up to the first answer has reasoning.
         names: ID and name of every call.
+        last_called: the tool that the last assistant message calls first, if it calls any.
     """
 
     count: int = 0
@@ -98,6 +99,11 @@ class State:
     ends_in_answer: bool = False
     has_early_reasoning: bool = False
     names: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    last_called: str | None = field(default=None, compare=False)
+
+    def name_of(self, call_id: str | None) -> str | None:
+        """The tool that this call called."""
+        return next((name for one, name in reversed(self.names) if one == call_id), None)
 
 
 class GptOssRenderer(FamilyRenderer[GptOssConfig]):
@@ -159,6 +165,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
             ends_in_answer=not calls,
             has_early_reasoning=state.has_early_reasoning or (is_early and bool(message.reasoning_text)),
             names=(*state.names, *[(call.id, call.function.name) for call in calls if call.id is not None]),
+            last_called=calls[0].function.name if calls else None,
         )
 
     def _is_passed_over(self, message: Message) -> bool:
@@ -255,24 +262,20 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         return "" if is_builtin else "functions."
 
     def _write_result(self, out: Writer, turn: Turn) -> None:
-        name = turn.tool_name
+        name = turn.state.last_called if self.is_template else turn.tool_name
         if name is None:
             problem = "no call of the assistant fits this tool result; give `name`, or the `tool_call_id` of its call"
             raise UnsupportedMessageError(problem, message_index=turn.index, field="tool_call_id")
         self.spelling.write_result(out, self._namespace(name), name, turn.content)
-        meant = turn.message.name or dict(turn.state.names).get(turn.message.tool_call_id)
-        if meant is not None and meant != name:
-            detail = f"the template says that this result of {meant!r} comes from {name!r}, the tool called last"
+        if turn.tool_name not in {None, name}:
+            detail = f"the template prints this result of {turn.tool_name!r} as that of {name!r}, the tool called last"
             out.damage("misattributed_result", turn.index, detail)
 
     def tool_name(self, history: History, message: Message, position: int) -> str | None:
-        """By the message's name, or the ID of any call; else the only call before it. The template knows only that."""
-        calls = history.call_names
-        if self.is_template:
-            return calls[0][1] if calls else None
-        name = super().tool_name(history, message, position) or dict(history.state.names).get(message.tool_call_id)
-        is_next = history.last_role == "assistant" and len(calls) == 1
-        return calls[0][1] if name is None and is_next else name
+        """By the message's name, or by the ID of any call; else the only call just before it."""
+        name = super().tool_name(history, message, position) or history.state.name_of(message.tool_call_id)
+        is_next = history.last_role == "assistant" and len(history.call_names) == 1
+        return history.call_names[0][1] if name is None and is_next else name
 
     def write_generation_prompt(self, out: Writer, state: Any) -> None:
         """The role; the model writes the rest of the header."""

@@ -32,7 +32,7 @@ EFFORTS = {
         "unnecessary elaboration."
     ),
 }
-#: The first revision whose template has the switch.
+#: The revisions whose templates have the switch.
 SWITCHES = {"preserve_thinking": ("3.6", "3.8"), "reasoning_effort": ("3.8",)}
 
 
@@ -92,6 +92,11 @@ class Qwen35Renderer(ChatMLRenderer[Qwen35Config]):
         ),
     )
     arguments_as_objects = True
+
+    @property
+    def takes_empty_arguments(self) -> bool:
+        """3.8 looks at the arguments only where they are not an empty text."""
+        return self.config.revision == "3.8"
 
     @property
     def calls(self) -> XmlParameters:

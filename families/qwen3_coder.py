@@ -51,6 +51,7 @@ class Qwen3CoderRenderer(ChatMLRenderer[Qwen3CoderConfig]):
             "older",
             "eae48a3307931acb10a6fce475a36b711709672ea79ee1a9bc52f083d8b0a2af",
             models=(),
+            unverified=("Qwen/Qwen3-Coder-30B-A3B-Instruct@older",),
             retention="no reasoning",
         ),
     )

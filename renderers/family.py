@@ -79,6 +79,11 @@ class FamilyRenderer(Renderer[ConfigT]):
         return False
 
     @property
+    def takes_empty_arguments(self) -> bool:
+        """Whether a template that takes arguments as an object only takes an empty text for no arguments."""
+        return False
+
+    @property
     def sanitizes(self) -> bool:
         """Whether the caller's text is encoded as ordinary text; also without the setting, where the vendor does it."""
         return self.config.sanitize_control_tokens
@@ -194,7 +199,7 @@ class FamilyRenderer(Renderer[ConfigT]):
             raise MessageError("there are no messages; give at least one")
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
-        check_arguments(validated, as_objects=self.arguments_as_objects)
+        check_arguments(validated, as_objects=self.arguments_as_objects, empty_text=self.takes_empty_arguments)
         tool_list = validate_tools(tools)
         histories = self.fold(History(tools=tool_list, state=self.initial_state()), validated)
         histories[-1] = replace(histories[-1], ended=not add_generation_prompt)
@@ -346,6 +351,8 @@ class FamilyRenderer(Renderer[ConfigT]):
         if text is None:
             out = Writer()
             self.write_generation_prompt(out, state)
+            if len(self._prompts) == _PROMPTS_KEPT:
+                self._prompts.clear()
             text = self._prompts[state] = "".join([piece[0] for piece in out.pieces])
         return text
 
@@ -434,4 +441,6 @@ class FamilyRenderer(Renderer[ConfigT]):
         return [token_id for part in parts for token_id in part]
 
 
+#: A state may count messages: what was written for each is not kept forever.
+_PROMPTS_KEPT = 1000
 _SOME_TOOL = validate_tools([{"type": "function", "function": {"name": "tool", "parameters": {}}}])

@@ -195,10 +195,15 @@ def to_json(
     return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators, sort_keys=sort_keys)
 
 
-def check_arguments(messages: Sequence[Message], *, as_objects: bool = False) -> None:
-    """Raise MessageError where a call's arguments hold something that JSON cannot say, or are no object but must be."""
+def check_arguments(messages: Sequence[Message], *, as_objects: bool = False, empty_text: bool = False) -> None:
+    """Raise MessageError where a call's arguments hold something that JSON cannot say, or are no object but must be.
+
+    With `empty_text`, an empty text stands for no arguments.
+    """
     for index, message in enumerate(messages):
         for position, call in enumerate(message.tool_calls or ()):
+            if empty_text and call.function.arguments == "":
+                continue
             try:
                 if as_objects or not isinstance(call.function.arguments, str):
                     to_json(call.function.arguments_object)

@@ -67,6 +67,17 @@ def library_ids(
     return list(found)
 
 
+def library_messages(assets: Path, token_ids: list[int]) -> list[Any]:
+    """A reply as the library parses it.
+
+    Raises:
+        HarmonyError: for headers that it does not understand.
+    """
+    import openai_harmony as harmony
+
+    return list(_encoding(assets).parse_messages_from_completion_tokens(token_ids, harmony.Role.ASSISTANT))
+
+
 def _system(kwargs: dict[str, Any]) -> Any:
     import openai_harmony as harmony
 
@@ -141,7 +152,6 @@ def _tool_name(
 
 
 def _assistant(message: dict[str, Any], text: str, calls: list[dict[str, Any]]) -> list[Any]:
-
     said = []
     if message.get("reasoning_content"):
         said.append(_part(message["reasoning_content"], "analysis"))

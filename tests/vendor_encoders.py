@@ -44,6 +44,11 @@ def has_encoder(model: str) -> bool:
     return _path(model) is not None
 
 
+def has_encoders() -> bool:
+    """Whether any of them can be run here."""
+    return any(map(has_encoder, _SOURCES))
+
+
 @functools.cache
 def _encoder(model: str) -> Any:
     path = _path(model)
@@ -81,3 +86,11 @@ def encoded_text(
     if add_generation_prompt or messages[-1]["role"] in {"assistant", "system"}:
         return text
     return _OPENER.sub("", text)
+
+
+def parsed_reply(model: str, text: str, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """How the vendor's own parser reads a reply."""
+    message: dict[str, Any] = _encoder(model).parse_message_from_completion_text(
+        text, kwargs.get("thinking_mode", "chat")
+    )
+    return message

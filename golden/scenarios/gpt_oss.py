@@ -128,16 +128,6 @@ SCENARIOS = (
         settings=HARMONY_RULE,
     ),
     Scenario(
-        name="first-final-rule-refuses-a-call-after-an-answer",
-        messages=[*ANSWERED, user("In Bonn?")],
-        tools=[WEATHER],
-        settings=HARMONY_RULE,
-        completion='<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Bonn"}<|call|>',
-        parsed={"content": "", "calls": [{"name": "get_weather", "arguments": {"city": "Bonn"}}]},
-        new_messages=[tool("16 C")],
-        refusal="retention",
-    ),
-    Scenario(
         name="never-keeps-all-analysis",
         messages=[*ANSWERED, user("Thanks!")],
         tools=[WEATHER],

@@ -194,8 +194,8 @@ class ValueScanner:
             kind = found.lastindex
             if kind == _OPENS:
                 self.depth += 1
-            elif kind == _CLOSES:
-                self.depth -= 1
+            elif kind in {_CLOSES, _FLAT}:
+                self.depth -= kind == _CLOSES
                 if self.depth <= 0:
                     self.done = True
                     return found.end()
@@ -215,6 +215,12 @@ class ValueScanner:
         return found.end()
 
 
-_STRING_END, _OPENS, _CLOSES = 1, 2, 3
-_STRUCTURAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*("|\\?\Z)|([{\[])|([}\]])', re.DOTALL)
-_STRING_REST = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*("|\\?\Z)', re.DOTALL)
+_STRING_END, _FLAT, _OPENS, _CLOSES = 1, 2, 3, 4
+_IN_STRING = r'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_NO_BRACKET = r'[^"{}\[\]]*+'
+#: A string, perhaps cut; a whole object or array that holds no other one, taken at once; a bracket. The quantifiers
+#: give nothing back, so that text which turns out to be no flat object is looked at twice and no more.
+_STRUCTURAL = re.compile(
+    rf'"{_IN_STRING}("|\\?\Z)|([{{\[]{_NO_BRACKET}(?:"{_IN_STRING}"{_NO_BRACKET})*+[}}\]])|([{{\[])|([}}\]])', re.DOTALL
+)
+_STRING_REST = re.compile(rf'{_IN_STRING}("|\\?\Z)', re.DOTALL)

@@ -74,7 +74,8 @@ class XmlParameters:
             out.scaffold(f"{separator}<tool_call>\n<function=")
             out.body(call.function.name)
             out.scaffold(">\n")
-            for key, value in call.function.arguments_object.items():
+            arguments = call.function.arguments_object if call.function.arguments else {}
+            for key, value in arguments.items():
                 out.scaffold("<parameter=")
                 out.body(key)
                 out.scaffold(">\n")
@@ -147,9 +148,10 @@ class _CallReader:
         head = _HEAD.match(body)
         name = self._text(head.group(1)) if head else ""
         try:
-            if not _NAME.fullmatch(name):
-                raise _broken("a call's name", self._text(body))
-            parameters += self._parameters(body, head.end() if head else 0)
+            if head is None or not _NAME.fullmatch(name):
+                name = ""
+                raise _broken("the head of a call", self._text(body.lstrip()))
+            parameters += self._parameters(body, head.end())
         except CallFaultError as problem:
             fault = problem
         if not complete:

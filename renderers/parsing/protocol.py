@@ -14,22 +14,24 @@ The toolkit reads a reply in three steps, each of which a family may replace:
    with the shape of `ToolCallFormat`. The smallest one looks like this:
 
     @dataclass(frozen=True)
-    class LineCalls:
-        '''Calls like `<call>name {"city": "Ulm"}</call>`.'''
+    class TextCalls:
+        '''Calls like `<tool_call>say Good morning</tool_call>`: a name and one text.'''
 
         @property
-        def frame(self) -> Frame:
-            return Frame(open="<call>", close="</call>", between="\\n")
+        def frame(self):
+            return Frame(open="<tool_call>", close="</tool_call>", between="\\n")
 
-        def bind(self, markers: MarkerTable) -> BoundToolCalls:
-            return WholeBlocks(self._read)
+        def bind(self, markers):
+            return WholeBlocks(self.read)
 
-        def _read(self, body: str, complete: bool, schemas: ToolSchemas) -> list[ReadCall]:
-            name, _, text = body.strip().partition(" ")
-            return [json_call(name, text, complete)]
+        def read(self, body, *, complete, schemas):
+            name, _, text = body.partition(" ")
+            cut = CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
+            return [typed_call(name, [Parameter("text", text)], schemas, fault=None if complete else cut)]
 
-   `WholeBlocks` collects a block and calls the function once, at its end. A dialect that can say earlier what is
-   certain (a JSON call's name and arguments) gives its own `BlockReader`.
+   `WholeBlocks` collects a block and calls the function once, at its end; `typed_call` reads each value by the tool's
+   schema and reports what is wrong. A dialect that can say earlier what is certain (a JSON call's name and arguments)
+   gives its own `BlockReader`; one whose values may quote markers by their own tokens gives a `ValueReader`.
 
 Rules that every format keeps:
 

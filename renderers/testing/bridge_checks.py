@@ -208,7 +208,7 @@ def _needless(
 
 def _opens_no_turn(renderer: Renderer[Any], continuation: Continuation, refusal: BridgeRefusal) -> bool:
     """Whether the prompt has no generation prompt though one was asked for: then nobody can say whose turn it is."""
-    if refusal.reason != RefusalReason.UNKNOWN_HISTORY:
+    if refusal.reason not in {RefusalReason.UNKNOWN_HISTORY, RefusalReason.OPEN_REASONING}:
         return False
     without = rendered(renderer, replace(continuation.prompt, add_generation_prompt=False))
     return without.token_ids == rendered(renderer, continuation.prompt).token_ids

@@ -226,16 +226,15 @@ def check_sanitised(
 
 def _without_markers(conversation: Conversation, markers: Iterable[str]) -> Conversation | None:
     """The conversation with every marker in it broken; None where it holds one that templates look for."""
-    marker_list = sorted(markers, key=len, reverse=True)
-    marker_list += [json.dumps(marker)[1:-1] for marker in marker_list]  # as JSON text may spell them
+    spellings = [(marker, f"{marker[:1]}\u2060{marker[1:]}") for marker in sorted(markers, key=len, reverse=True)]
+    spellings += [(json.dumps(marker)[1:-1], json.dumps(other)[1:-1]) for marker, other in spellings]  # in JSON text
 
     def broken(value: Any) -> Any:
         if isinstance(value, str):
             if any(marker in value for marker in TEMPLATE_LOOKS_FOR):
                 raise LookupError(value)
-            for marker in marker_list:
-                if marker in value:
-                    value = value.replace(marker, f"{marker[:1]}\u2060{marker[1:]}")
+            for marker, other in spellings:
+                value = value.replace(marker, other)
             return value
         if isinstance(value, list):
             return [broken(item) for item in value]

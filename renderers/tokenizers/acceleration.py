@@ -87,9 +87,8 @@ class FastEncoder:
             return None
 
 
-# One for each tokenizer in a process, however many adapters it has: each holds some 50 MB.
+# One for each tokenizer in a process, however many adapters it has: each holds 30 MB and more.
 _encoders: WeakValueDictionary[str, FastEncoder] = WeakValueDictionary()
-_encoders_lock = threading.Lock()
 
 
 class Accelerator:
@@ -127,11 +126,9 @@ class Accelerator:
         if self._settled:
             return
         if self.verdict.proved:
-            with _encoders_lock:
-                encoder = _encoders.get(self.key)
-                if encoder is None:
-                    encoder = _encoders[self.key] = self._build()
-            self._encoder = encoder
+            # Without a lock, which a process forked meanwhile would find taken for ever: building twice does no harm.
+            encoder = _encoders.get(self.key)
+            self._encoder = encoder if encoder is not None else _encoders.setdefault(self.key, self._build())
         self._settled = True
 
     def _build(self) -> FastEncoder:

@@ -372,7 +372,9 @@ def test_ids_do_not_tell_whether_a_developer_wrote() -> None:
 
 def test_a_malformed_call_waits_for_no_result() -> None:
     """`to_message` leaves it out, so the results close when each well-formed call has one."""
-    broken = CALLS.replace("\n</｜DSML｜function_calls>", '\n<｜DSML｜invoke name="f">\nprose\n</｜DSML｜function_calls>')
+    broken = CALLS.replace(
+        "\n</｜DSML｜function_calls>", '\n<｜DSML｜invoke name="f">\nprose\n</｜DSML｜function_calls>'
+    )
     assert bridged(make(V32), V32, [QUESTION], f"{broken}{END}", [result("x")]) == f"{OPENED}</think>"
 
 

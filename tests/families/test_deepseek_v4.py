@@ -36,7 +36,9 @@ from families.deepseek_v4 import ABSOLUTE_EFFORT, BEYOND_EFFORT, DeepSeekV4Confi
 from renderers import ConfigError, DamageError, DamageWarning, UnsupportedMessageError
 from renderers.testing.suite import check_renderer
 
-CALL = '\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="false">1</｜DSML｜parameter>\n</｜DSML｜invoke>'
+CALL = (
+    '\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="false">1</｜DSML｜parameter>\n</｜DSML｜invoke>'
+)
 CALLS = f"\n\n<｜DSML｜tool_calls>{CALL}\n</｜DSML｜tool_calls>"
 TWO_CALLS = f"\n\n<｜DSML｜tool_calls>{CALL}{CALL}\n</｜DSML｜tool_calls>"
 ONE = call("call_0", '{"x": 1}')

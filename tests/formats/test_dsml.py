@@ -158,7 +158,10 @@ def test_calls_without_arguments(parse: Parse, call: str) -> None:
         ('<｜DSML｜invoke name="f">\nprose\n</｜DSML｜invoke>', "f"),
         ('<｜DSML｜invoke name="f">\n{"x": 1}\n</｜DSML｜invoke>', "f"),
         (f'<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x">1{PARAMETER_END}\n</｜DSML｜invoke>', "f"),
-        (f'<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="no">1{PARAMETER_END}\n</｜DSML｜invoke>', "f"),
+        (
+            f'<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="no">1{PARAMETER_END}\n</｜DSML｜invoke>',
+            "f",
+        ),
         ('<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="x" string="true">1\n</｜DSML｜invoke>', "f"),
         (f'<｜DSML｜invoke name="f">\n{parameter("x", "1")} prose\n</｜DSML｜invoke>', "f"),
         (f'<｜DSML｜invoke name="f">\n{parameter("x", "1")}', "f"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -269,6 +270,24 @@ class TestMistakes:
             Frame("a", "b", other_markers=(("opener", Marker("c")),))
         with pytest.raises(ConfigError, match="none of stop_tokens"):
             ReplyGrammar(("<|im_end|>",), stop_after_calls="<|eot|>")
+
+
+def test_the_example_of_the_protocol() -> None:
+    """The format that the docstring teaches with works as it stands there."""
+    import renderers.formats.json_text
+    import renderers.formats.typed_values
+    from renderers.parsing import protocol
+
+    lines = (protocol.__doc__ or "").split("The smallest one looks like this:\n")[1].split("   `WholeBlocks`")[0]
+    names = {**globals(), **vars(renderers.formats.json_text), **vars(renderers.formats.typed_values)}
+    exec(textwrap.dedent(lines), names)  # noqa: S102 - our own docstring
+    adapter = small_adapter()
+    bound = ReplyGrammar(("<|im_end|>",), tool_calls=names["TextCalls"]()).bind(adapter)
+    parsed = parse_ids(bound, encode(adapter, "<tool_call>say Good morning</tool_call>\n<tool_call>say"))
+    assert [(call.name, call.arguments, call.status) for call in parsed.tool_calls] == [
+        ("say", {"text": "Good morning"}, "ok"),
+        ("say", None, "incomplete"),
+    ]
 
 
 def test_ids_that_renderers_ask_for() -> None:

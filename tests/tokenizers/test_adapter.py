@@ -292,7 +292,7 @@ def test_many_threads_share_an_adapter() -> None:
     results: list[list[int]] = []
 
     def work() -> None:
-        for _ in range(5):
+        for _ in range(2):
             results.append(adapter.encode_ordinary(text))
             results.append(adapter.encode_with_offsets(text)[0])
 
@@ -301,7 +301,7 @@ def test_many_threads_share_an_adapter() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(results) == 80
+    assert len(results) == 32
     assert all(result == expected for result in results[::2])
     assert adapter._accelerator._encoder is not None  # type: ignore[attr-defined]
 

@@ -26,7 +26,7 @@ def test_proofs_hold_on_every_short_text(ignore_merges: bool) -> None:
     """Random vocabularies of two letters, with unreachable tokens and disordered merges, on all texts of up to 8."""
     source = random.Random(20 + ignore_merges)  # noqa: S311
     proved = refused = left_out_somewhere = 0
-    for _ in range(400):
+    for _ in range(250):
         tokenizer = bpe_tokenizer(*random_bpe(source), ignore_merges=ignore_merges)
         try:
             left_out = tokens_to_leave_out(tokenizer, ())
@@ -39,7 +39,7 @@ def test_proofs_hold_on_every_short_text(ignore_merges: bool) -> None:
         expected = [encoded.ids for encoded in tokenizer.encode_batch_fast(SHORT_TEXTS)]
         assert [encoding.encode_ordinary(text) for text in SHORT_TEXTS] == expected
     assert proved > 50
-    assert refused > 10
+    assert refused > 5
     assert bool(left_out_somewhere) != ignore_merges
 
 
