@@ -66,14 +66,21 @@ class Encoder:
             MessageError: where a text cannot be encoded (lone surrogates), naming the message.
         """
         try:
-            return self._encode_by_chunk(pieces) if self._by_chunk else self._encode_whole(pieces)
+            whole = "".join([text for text, _, _ in pieces])
+            # A tokenizer class that cuts long texts at fixed places has no sanitized form to be equal to.
+            if not self._by_chunk or (not self._sanitize and self._tokenizer.needs_whole_text(whole)):
+                return self._encode_whole(pieces, whole)
+            return self._encode_by_chunk(pieces, whole)
         except TokenizerError:
             _raise_for_surrogates(pieces)
             raise
 
     # By chunk ------------------------------------------------------------------------------------------------------
 
-    def _encode_by_chunk(self, pieces: Sequence[Piece]) -> tuple[list[list[int]], Runs]:
+    def _encode_by_chunk(self, pieces: Sequence[Piece], whole: str) -> tuple[list[list[int]], Runs]:
+        split = self._split
+        if self._tokenizer.special_tokens_can_overlap and not self._finds_written_tokens(pieces, whole):
+            split = _unsplit  # then the whole text is one chunk, in which the tokenizer finds what it finds
         sequence: list[_Pending | tuple[int, int]] = []  # a chunk, or a special token with its label
         texts: list[tuple[str, int]] = []
         masked: list[str] = []
@@ -93,7 +100,7 @@ class Encoder:
                 if self._sanitize:
                     masked.append(_NOBODY * len(text))
                 continue
-            for part in self._split(text):
+            for part in split(text):
                 if isinstance(part, int):
                     flush()
                     sequence.append((part, label))
@@ -103,6 +110,29 @@ class Encoder:
                         masked.append(part)
         flush()
         return self._assemble(sequence, self._encoded({item.key for item in sequence if isinstance(item, _Pending)}))
+
+    def _finds_written_tokens(self, pieces: Sequence[Piece], whole: str) -> bool:
+        """Whether the tokenizer finds each special token that the template wrote at its place in the whole text.
+
+        Where special tokens can overlap, a caller's text may end in the beginning of one and take the first character
+        of the next.
+        """
+        if self._sanitize:
+            whole = "".join([_NOBODY * len(text) if from_caller else text for text, _, from_caller in pieces])
+        found = {start for start, _, _ in self._tokenizer.find_special_tokens(whole)}
+        position = 0
+        for text, _, from_caller in pieces:
+            if not from_caller:
+                inner = position
+                for part in self._split(text):
+                    if isinstance(part, int):
+                        if inner not in found:
+                            return False
+                        inner += len(self._tokenizer.token_bytes(part).decode())
+                    else:
+                        inner += len(part)
+            position += len(text)
+        return True
 
     def _split(self, scaffold: str) -> tuple[str | int, ...]:
         """Scaffolding at its special tokens: texts and IDs."""
@@ -242,9 +272,8 @@ class Encoder:
 
     # The whole text ------------------------------------------------------------------------------------------------
 
-    def _encode_whole(self, pieces: Sequence[Piece]) -> tuple[list[list[int]], Runs]:
-        """For tokenizers whose special tokens take part of the text around them."""
-        text = "".join([text for text, _, _ in pieces])
+    def _encode_whole(self, pieces: Sequence[Piece], text: str) -> tuple[list[list[int]], Runs]:
+        """For tokenizers whose special tokens take part of the text around them, and for texts that a class cuts."""
         ids, offsets = self._tokenizer.encode_with_offsets(text)
         ends: list[int] = []
         total = 0
@@ -338,6 +367,10 @@ def token_borders(
             position -= len(token_bytes(ids[index]))
         far.append((index, False) if position == end else (index + 1, True))
     return found + far[::-1]
+
+
+def _unsplit(scaffold: str) -> tuple[str | int, ...]:
+    return (scaffold,)
 
 
 def _byte_length(text: str) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import importlib
 import importlib.util
 import json
 import os
@@ -19,9 +20,13 @@ from renderers.tokenizers.token_bytes import byte_level_bytes
 HAS_LIBRARY = importlib.util.find_spec("openai_harmony") is not None
 
 
+def _library() -> Any:
+    return importlib.import_module("openai_harmony")
+
+
 @functools.cache
 def _encoding(assets: Path) -> Any:
-    import openai_harmony
+    harmony = _library()
 
     tokenizer = json.loads((assets / "tokenizers" / "gpt-oss" / "tokenizer.json").read_text(encoding="utf-8"))
     special = {token["content"] for token in tokenizer["added_tokens"]}
@@ -32,7 +37,7 @@ def _encoding(assets: Path) -> Any:
         before = os.environ.get("TIKTOKEN_ENCODINGS_BASE")
         os.environ["TIKTOKEN_ENCODINGS_BASE"] = folder
         try:
-            return openai_harmony.load_harmony_encoding(openai_harmony.HarmonyEncodingName.HARMONY_GPT_OSS)
+            return harmony.load_harmony_encoding(harmony.HarmonyEncodingName.HARMONY_GPT_OSS)
         finally:
             del os.environ["TIKTOKEN_ENCODINGS_BASE"]
             if before is not None:
@@ -47,7 +52,7 @@ def library_ids(
     kwargs: dict[str, Any],
 ) -> list[int]:
     """What the library makes of converted messages, by the mapping that the recorded vectors have."""
-    import openai_harmony as harmony
+    harmony = _library()
 
     encoding = _encoding(assets)
     mapped = [_system(kwargs), *_messages(messages, tools)]
@@ -73,13 +78,13 @@ def library_messages(assets: Path, token_ids: list[int]) -> list[Any]:
     Raises:
         HarmonyError: for headers that it does not understand.
     """
-    import openai_harmony as harmony
+    harmony = _library()
 
     return list(_encoding(assets).parse_messages_from_completion_tokens(token_ids, harmony.Role.ASSISTANT))
 
 
 def _system(kwargs: dict[str, Any]) -> Any:
-    import openai_harmony as harmony
+    harmony = _library()
 
     content = harmony.SystemContent.new()
     if (effort := kwargs.get("reasoning_effort")) is not None:
@@ -94,7 +99,7 @@ def _system(kwargs: dict[str, Any]) -> Any:
 
 
 def _messages(messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> list[Any]:
-    import openai_harmony as harmony
+    harmony = _library()
 
     said: list[Any] = []
     developer = harmony.DeveloperContent.new()
@@ -166,6 +171,6 @@ def _assistant(message: dict[str, Any], text: str, calls: list[dict[str, Any]]) 
 
 
 def _part(text: str, channel: str) -> Any:
-    import openai_harmony as harmony
+    harmony = _library()
 
     return harmony.Message.from_role_and_content(harmony.Role.ASSISTANT, text).with_channel(channel)

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from renderers.errors import ConfigError
 from renderers.formats.hermes import JsonToolCalls
+from renderers.formats.spelling import Spelling
+from renderers.formats.xml_parameters import XmlParameters
 from renderers.parsing.grammar import Reasoning, ReplyGrammar
 from renderers.parsing.markers import Marker
 from renderers.parsing.protocol import ToolCallFormat
@@ -16,6 +18,10 @@ _Made = TypeVar("_Made")
 
 def _hermes() -> ToolCallFormat:
     return JsonToolCalls(Marker.either("<tool_call>"), Marker.either("</tool_call>"))
+
+
+def _qwen3_coder() -> ToolCallFormat:
+    return XmlParameters(Spelling.PYTHON, Marker.either("<tool_call>"), Marker.either("</tool_call>"))
 
 
 def _think(*, assumed_open: bool = False) -> Reasoning:
@@ -30,7 +36,12 @@ def _think(*, assumed_open: bool = False) -> Reasoning:
 
 
 #: Tool parsers. vLLM serves Qwen3 with `hermes`; `qwen3` is the name under which people look for it.
-TOOL_PARSERS: dict[str, Callable[[], ToolCallFormat]] = {"hermes": _hermes, "qwen3": _hermes}
+TOOL_PARSERS: dict[str, Callable[[], ToolCallFormat]] = {
+    "hermes": _hermes,
+    "qwen3": _hermes,
+    "qwen3_coder": _qwen3_coder,
+    "qwen3_xml": _qwen3_coder,
+}
 
 #: Reasoning parsers. `deepseek_r1` takes a reply for reasoning until `</think>` unless the prompt says otherwise.
 REASONING_PARSERS: dict[str, Callable[[], Reasoning]] = {

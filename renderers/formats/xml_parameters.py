@@ -24,7 +24,7 @@ from renderers.formats.json_text import CallFaultError
 from renderers.formats.spelling import Spelling
 from renderers.formats.typed_values import Parameter, ToolSchemas, typed_call
 from renderers.parsed import CallStatus
-from renderers.parsing.markers import MarkerTable
+from renderers.parsing.markers import Marker, MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
 from renderers.writer import Writer
 
@@ -54,14 +54,18 @@ class XmlParameters:
 
     Attributes:
         spelling: how the template writes values that are no strings, and so how they are read.
+        open: the marker before a call.
+        close: the marker after it.
     """
 
     spelling: Spelling = Spelling.JSON
+    open: str | Marker = "<tool_call>"
+    close: str | Marker = "</tool_call>"
 
     @property
     def frame(self) -> Frame:
         """One block is one call, after an empty line where text comes before it."""
-        return Frame("<tool_call>", "</tool_call>", before="\n\n", between="\n")
+        return Frame(self.open, self.close, before="\n\n", between="\n")
 
     def bind(self, markers: MarkerTable) -> _Bound:
         """A call is read when it closes: only then is it known where each value ends."""

@@ -148,7 +148,8 @@ ODD_MESSAGES = [
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("messages", ODD_MESSAGES)
 def test_odd_messages(model: str, messages: list[dict[str, Any]]) -> None:
-    switches = [{}, OFF] + ([KEEP, DROP] if model != Q35 else [])
+    switches: list[dict[str, Any]] = [{}, OFF]
+    switches += [KEEP, DROP] if model != Q35 else []
     switches += [{"reasoning_effort": effort} for effort in ("low", "medium")] if model == Q38 else []
     for chosen in switches:
         for tools in (None, TOOLS):

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from reference import encode, needs_assets
+from reference import encode, load_tokenizer, needs_assets
 
 from renderers import CallStatus, ParsedResponse, create_renderer
+from renderers.formats.named import named_grammar
 from renderers.testing.checks import check_parse_never_raises, check_stream_equals_batch
+from renderers.tokenizers import adapt
 
 pytestmark = needs_assets
 
@@ -50,7 +52,9 @@ def parse(renderers_by_model: dict[str, Any]) -> Parse:
     def parse_text(text: str, stop: str = "<|im_end|>", model: str = JSON, **given: Any) -> ParsedResponse:
         renderer = renderers_by_model[model]
         ids = encode(model, text + stop)
-        given["prompt_ids"] = encode(model, "<|im_start|>assistant\n" + ("" if model == PYTHON else "<think>\n\n</think>\n\n"))
+        given["prompt_ids"] = encode(
+            model, "<|im_start|>assistant\n" + ("" if model == PYTHON else "<think>\n\n</think>\n\n")
+        )
         check_parse_never_raises(renderer, ids, **given)
         return check_stream_equals_batch(renderer, ids, range(len(ids)), **given)
 
@@ -250,3 +254,16 @@ def test_time_is_linear(renderers_by_model: dict[str, Any], piece: str) -> None:
     ids = encode(PYTHON, "<tool_call>\n<function=f>\n<parameter=a>\n") + encode(PYTHON, piece) * 20_000
     end = encode(PYTHON, "</parameter>\n</function>\n</tool_call><|im_end|>")
     check_parse_never_raises(renderers_by_model[PYTHON], [*ids, *end])
+
+
+def test_markers_may_be_plain_text() -> None:
+    """As the parser named `qwen3_coder` takes them from a tokenizer without these tokens."""
+    adapter = adapt(load_tokenizer("openai/gpt-oss-20b"))
+    text = "Look.\n\n" + call_text(("a", "quotes </tool_call>"), ("l", "['x', None]"))
+    for end in range(0, len(text), 7):
+        stream = named_grammar("qwen3_coder").bind(adapter).stream()
+        stream.feed(adapter.encode_ordinary(text[:end]))
+        stream.feed(adapter.encode_ordinary(text[end:]))
+        parsed = stream.finish(stopped=True)
+        assert [call.arguments for call in parsed.tool_calls] == [{"a": "quotes </tool_call>", "l": ["x", None]}]
+        assert parsed.content == "Look."
