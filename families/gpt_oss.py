@@ -116,6 +116,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
             "2025-08",
             "a4c9919cbbd4acdd51ccffe22da049264b1b73e59055fa58811a99efbd7c8146",
             models=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
+            retention="since the last answer",
         ),
     )
     stop_tokens = (RETURN, CALL, "<|endoftext|>")

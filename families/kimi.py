@@ -178,11 +178,13 @@ class KimiK2Renderer(_KimiRenderer[KimiK2Config]):
             "instruct",
             "95acba08e22bf980f058ab9bcd603c7fe0bf9b027e0f04a12ee4fdd9995b3cc3",
             models=("moonshotai/Kimi-K2-Instruct", "moonshotai/Kimi-K2-Instruct-0905"),
+            retention="no reasoning",
         ),
         Revision(
             "thinking",
             "3b0ed4adbd8b6693d8435a87e844c701d7c27abe0229150cca55488c8df1c7ad",
             models=("moonshotai/Kimi-K2-Thinking",),
+            retention="since the last answer",
         ),
     )
 
@@ -254,11 +256,13 @@ class KimiK25Renderer(_KimiRenderer[KimiK25Config]):
             "k2.5",
             "27f0a184f44c84b6a9b6ded8f16c876896153bd9a7e878c066cf2bdaaa64ee9c",
             models=("moonshotai/Kimi-K2.5",),
+            retention="since the last answer",
         ),
         Revision(
             "k2.6",
             "8bf859698fd4781c0e1e1c63ce74422aab27e53ccc5f47116317c64cda06132f",
             models=("moonshotai/Kimi-K2.6",),
+            retention="since the last answer; everything with preserve_thinking",
         ),
     )
 

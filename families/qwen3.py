@@ -74,6 +74,7 @@ class Qwen3Renderer(ChatMLRenderer[Qwen3Config]):
             models=(
                 "Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-30B-A3B-Instruct-2507", "Qwen/Qwen3-235B-A22B-Instruct-2507",
             ),
+            retention="no reasoning",
         ),
         Revision(
             "thinking-2507",

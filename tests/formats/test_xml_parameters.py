@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from reference import encode, load_tokenizer, needs_assets
 
 from renderers import CallStatus, ParsedResponse, create_renderer
@@ -267,3 +269,21 @@ def test_markers_may_be_plain_text() -> None:
         parsed = stream.finish(stopped=True)
         assert [call.arguments for call in parsed.tool_calls] == [{"a": "quotes </tool_call>", "l": ["x", None]}]
         assert parsed.content == "Look."
+
+
+FRAGMENTS = (
+    "<tool_call>", "</tool_call>", "\n<function=f>\n", "</function>", "\n", "<parameter=text>\n", "<parameter=count>",
+    "\n</parameter>\n", "</parameter>", "x", "5", " ", "<think>", "</think>", "<parameter=", "<function", "<|im_end|>",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=24))
+def test_any_order_of_tags(renderers_by_model: dict[str, Any], fragments: list[str]) -> None:
+    renderer = renderers_by_model[JSON]
+    ids = encode(JSON, "x</think>" + "".join(fragments))
+    parsed = check_stream_equals_batch(renderer, ids, range(0, len(ids), 2), tools=TOOLS)
+    check_parse_never_raises(renderer, ids, tools=TOOLS)
+    for call in parsed.tool_calls:
+        assert call.raw in renderer.decode(ids)
+        assert (call.status is OK) == (call.arguments is not None)
+        assert call.status is not OK or call.raw.endswith("</tool_call>")
