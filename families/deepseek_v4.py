@@ -189,8 +189,7 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
         for shares, turn in groupby(order.copy(), lambda at: messages[at].role in SHARED):
             results = [at for at in turn if messages[at].role == "tool"] if shares else []
             if len(results) > 1:
-                call_ids = histories[results[0]].state.call_ids
-                in_order = _in_call_order(messages, results, call_ids, is_bridge=histories[0].count > 0)
+                in_order = _in_call_order(messages, results, histories[results[0]], is_bridge=histories[0].count > 0)
                 for place, at in zip(results, in_order, strict=True):
                     order[place] = at
         return order
@@ -232,20 +231,23 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
 
 
 def _in_call_order(
-    messages: Sequence[Message], results: Sequence[int], call_ids: Sequence[str | None], *, is_bridge: bool
+    messages: Sequence[Message], results: Sequence[int], history: History, *, is_bridge: bool
 ) -> Sequence[int]:
     """Positions of results by the order of their calls; one with the ID of no call counts as the first call's.
 
-    A bridge knows the IDs that parsing gave. Where the harness gave others, its results are taken to stand in order,
-    and refused if their numbers descend, or if some have no ID.
+    A bridge knows the IDs that parsing gave. Where the harness gave others, its results are taken to stand in order. They
+    are refused if their numbers descend, if some have no ID, or if there are more of them than calls.
     """
-    ranks: dict[str | None, int] = {call_id: rank for rank, call_id in enumerate(call_ids) if call_id}
+    if len(history.call_names) == 1:
+        return results  # all count as the only call's
+    ranks: dict[str | None, int] = {call_id: rank for rank, call_id in enumerate(history.state.call_ids) if call_id}
     ids = [messages[at].tool_call_id for at in results]
-    if not is_bridge or ranks.keys() >= set(ids):
+    is_too_many = len(results) > len(history.call_names)
+    if not is_bridge or (ranks.keys() >= set(ids) and not is_too_many):
         return sorted(results, key=lambda at: ranks.get(messages[at].tool_call_id, 0))
     numbers = [int(found[1]) for call_id in ids if (found := re.search(r"(?<![0-9A-Za-z])(\d+)\Z", call_id or ""))]
     descend = len(numbers) == len(ids) and numbers != sorted(numbers)
-    if descend or (None in ids and set(ids) != {None}):
-        problem = "the order of these results' calls is known to a render alone: the parsed reply has other IDs"
+    if is_too_many or descend or (None in ids and set(ids) != {None}):
+        problem = "in which order the encoder puts these results is known to a render alone: the reply has other calls"
         raise UnsupportedMessageError(problem, message_index=results[0], field="tool_call_id")
     return results

@@ -12,15 +12,16 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
+from pydantic_core import to_jsonable_python
 
 from renderers.config import RendererConfig
 from renderers.conversation import History
 from renderers.encoding import Encoder
-from renderers.errors import ConfigError, MessageError
+from renderers.errors import ConfigError, MessageError, TokenizerError
 from renderers.formats.named import named_grammar
 from renderers.formats.response_template import ResponseTemplateGrammar
 from renderers.labels import PROMPT, TEMPLATE, TOOL, make_label
-from renderers.messages import Message, check_prefill, validate_messages, validate_tools
+from renderers.messages import Message, as_dicts, check_arguments, check_prefill, validate_messages, validate_tools
 from renderers.opening import opening_ids
 from renderers.parsing import Grammar
 from renderers.refusal import BridgeRefusal, RefusalReason
@@ -30,8 +31,12 @@ from renderers.template import TracedTemplate, TracedText
 from renderers.template.conversion import MessageForm
 from renderers.template.damage import find_damage
 from renderers.template.environment import make_environment
+from renderers.template.inputs import plain_data
 from renderers.token_ids import as_token_ids
 from renderers.writer import Piece
+
+#: Variables of a template that `render` sets.
+_ARGUMENTS_OF_RENDER = frozenset({"messages", "tools", "add_generation_prompt", "strftime_now"})
 
 
 class DefaultRendererConfig(RendererConfig):
@@ -66,6 +71,18 @@ class DefaultRendererConfig(RendererConfig):
         datetime.fromisoformat(value)
         return value
 
+    @field_validator("template_kwargs")
+    @classmethod
+    def _check_variables(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if name in _ARGUMENTS_OF_RENDER:
+                raise ValueError(f"{name!r} is set by each render and cannot be a setting; give it to `render`")
+        try:
+            to_jsonable_python(value)  # the fingerprint prints them
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"a template's variables are plain data: {error}") from None
+        return value
+
     @classmethod
     def from_template_kwargs(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """Any name may be a variable of a template."""
@@ -78,6 +95,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
     Raises:
         ConfigError: the tokenizer has no chat template, or a retention policy was asked for, which only a family's own
             renderer can keep.
+        TokenizerError: the tokenizer lacks one of the config's `stop_tokens`.
         TemplateError: the template cannot be compiled.
     """
 
@@ -96,6 +114,9 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
                 f"thinking_retention={self.config.thinking_retention!r} needs a family's own renderer: the DefaultRenderer "
                 "does what the template does"
             )
+        missing = [text for text in self.config.stop_tokens or () if text not in self.tokenizer.special_tokens]
+        if missing:
+            raise TokenizerError(f"stop_tokens: this tokenizer lacks the special tokens {', '.join(missing)}")
         self._template = TracedTemplate(template)
         self._encoder = Encoder(self.tokenizer, stop_ids=(), sanitize=self.config.sanitize_control_tokens)
         self._now = datetime.fromisoformat(self.config.date)
@@ -137,9 +158,12 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
             raise MessageError("there are no messages; give at least one")
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
+        check_arguments(validated, default=_json_value)
+        given = as_dicts(messages)
+        _check_depth(given)
         tool_list = validate_tools(tools)
         traced = self._trace(
-            self._form.convert(messages, validated),
+            self._form.convert(given, validated),
             tools=None if tools is None else tool_list.schemas,
             add_generation_prompt=add_generation_prompt,
             null_content=self._form.takes_null_content,
@@ -196,6 +220,26 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
 
         form = MessageForm(make_environment().parse(self._template.source), render)
         return form
+
+
+def _json_value(value: Any) -> Any:
+    """A rich object in arguments (numpy scalar, pydantic model, dataclass) as JSON's types, as the template gets it."""
+    plain = plain_data(value)
+    if isinstance(plain, str):  # a placeholder: text never comes here
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return plain
+
+
+def _check_depth(messages: Sequence[Mapping[str, Any]]) -> None:
+    """The template gets every field, unknown ones too: raise where one cannot be copied."""
+    for index, message in enumerate(messages):
+        for field, value in message.items():
+            if isinstance(value, dict | list | tuple):
+                try:
+                    plain_data(value)
+                except RecursionError:
+                    problem = "the value is nested too deeply, or holds itself"
+                    raise MessageError(problem, message_index=index, field=str(field)) from None
 
 
 def _pieces(traced: TracedText, messages: Sequence[Message], end: int) -> list[Piece]:

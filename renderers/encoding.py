@@ -6,6 +6,7 @@ tokenizer does, every chunk is looked up in a cache, and all that are missing ar
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -267,6 +268,9 @@ class Encoder:
                 if head + tail == normalized:
                     break
                 border += 1
+                # Marks on a letter normalise together with it. A long run of them would take quadratic time.
+                while border < len(joined) and unicodedata.combining(joined[border]):
+                    border += 1
             ends.append(_byte_length(self._tokenizer.normalize(joined[:border])))
         return ends
 

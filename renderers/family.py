@@ -396,7 +396,10 @@ class FamilyRenderer(Renderer[ConfigT]):
         pieces = self._preamble(tools)
         schemas = [position for position, piece in enumerate(pieces) if piece[2]] or [0, len(pieces)]
         # From the scaffolding before the first schema to that after the last.
-        shown = self._as_encoded([piece[0] for piece in pieces[max(schemas[0] - 1, 0) : schemas[-1] + 2]])
+        try:
+            shown = self._as_encoded([piece[0] for piece in pieces[max(schemas[0] - 1, 0) : schemas[-1] + 2]])
+        except TokenizerError:  # a lone surrogate, which no prompt shows
+            return False
         size = 256 + len(shown) // 2
         while True:
             if shown in self.decode(prompt_ids[:size]):
@@ -424,13 +427,14 @@ class FamilyRenderer(Renderer[ConfigT]):
 
     def opening_ids(self, prompt_ids: Sequence[int] | RenderedTokens | None) -> list[int]:
         """See `Renderer.opening_ids`. Without a prompt, the generation prompt of this config is assumed."""
-        if prompt_ids is None or len(prompt_ids) == 0:
-            ids = self._config_prompt_ids
-        elif isinstance(prompt_ids, RenderedTokens):
+        ids: list[int] = []
+        if isinstance(prompt_ids, RenderedTokens):
             ids = prompt_ids.token_ids
-        else:
+        elif prompt_ids is not None:
             ids = as_token_ids(prompt_ids, "prompt_ids")
-        return opening_ids(self.tokenizer, ids, self.reply_headers, self.grammar.reasoning_markers)
+        return opening_ids(
+            self.tokenizer, ids or self._config_prompt_ids, self.reply_headers, self.grammar.reasoning_markers
+        )
 
     @cached_property
     def _config_prompt_ids(self) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
@@ -156,7 +156,10 @@ def _message_error(error: ValidationError) -> MessageError:
 
 
 def _excerpt(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - nested too deeply, an integer of too many digits, or an object's own fault
+        return type(value).__name__
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
@@ -168,11 +171,19 @@ def validate_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise MessageError(f"expected a list of messages, found {type(messages).__name__}")
-    plain = [_as_dict(message, index) for index, message in enumerate(messages)]
     try:
-        return _MESSAGES.validate_python(plain)
+        return _MESSAGES.validate_python(as_dicts(messages))
     except ValidationError as error:
         raise _message_error(error) from None
+
+
+def as_dicts(messages: Sequence[object]) -> list[dict[str, Any]]:
+    """Each message as a dict: as it came, or made of a mapping or of a message object of the OpenAI SDK.
+
+    Raises:
+        MessageError: where one is none of these.
+    """
+    return [_as_dict(message, index) for index, message in enumerate(messages)]
 
 
 def _as_dict(message: object, index: int) -> dict[str, Any]:
@@ -181,7 +192,7 @@ def _as_dict(message: object, index: int) -> dict[str, Any]:
     if isinstance(message, Mapping):
         return dict(message)
     dump = getattr(message, "model_dump", None)
-    if callable(dump):  # the message objects of the OpenAI SDK
+    if callable(dump) and not isinstance(message, type):  # the message objects of the OpenAI SDK
         dumped = dump()
         if isinstance(dumped, dict):
             return dumped
@@ -189,16 +200,28 @@ def _as_dict(message: object, index: int) -> dict[str, Any]:
 
 
 def to_json(
-    value: Any, *, ensure_ascii: bool = False, separators: tuple[str, str] | None = None, sort_keys: bool = False
+    value: Any,
+    *,
+    ensure_ascii: bool = False,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+    default: Callable[[Any], Any] | None = None,
 ) -> str:
     """`value` as transformers' `tojson` filter prints it: the standard json module, non-ASCII characters as they are."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators, sort_keys=sort_keys)
+    return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators, sort_keys=sort_keys, default=default)
 
 
-def check_arguments(messages: Sequence[Message], *, as_objects: bool = False, empty_text: bool = False) -> None:
+def check_arguments(
+    messages: Sequence[Message],
+    *,
+    as_objects: bool = False,
+    empty_text: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> None:
     """Raise MessageError where a call's arguments hold something that JSON cannot say, or are no object but must be.
 
-    With `empty_text`, an empty text stands for no arguments.
+    With `empty_text`, an empty text stands for no arguments. `default` makes JSON's types of other values, or raises
+    TypeError, as the json module's own does.
     """
     for index, message in enumerate(messages):
         for position, call in enumerate(message.tool_calls or ()):
@@ -206,7 +229,7 @@ def check_arguments(messages: Sequence[Message], *, as_objects: bool = False, em
                 continue
             try:
                 if as_objects or not isinstance(call.function.arguments, str):
-                    to_json(call.function.arguments_object)
+                    to_json(call.function.arguments_object, default=default)
             except (TypeError, ValueError, RecursionError) as error:
                 raise MessageError(
                     f"the arguments cannot be read or written as JSON: {error}",
@@ -283,7 +306,7 @@ def validate_tools(tools: Sequence[Mapping[str, Any]] | None) -> Tools:
     Raises:
         ToolsError: where a tool is not an object that JSON can say.
     """
-    if not tools and (tools is None or isinstance(tools, list | tuple)):
+    if tools is None or (isinstance(tools, list | tuple) and not tools):
         return NO_TOOLS
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
         raise ToolsError(f"tools: expected a list of tool schemas, found {type(tools).__name__}")

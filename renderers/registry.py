@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from renderers.config import OnDamage, RendererConfig, Revision, ThinkingRetention, template_sha256
-from renderers.errors import ResolutionError
+from renderers.errors import ConfigError, ResolutionError
 from renderers.renderer import Renderer
 from renderers.tokenizers import adapt
 from renderers.tokenizers.golden import PREFIX, golden_tokenizer, refuse_golden
@@ -110,6 +110,8 @@ def create_renderer(
         ConfigError: for a setting that does not exist or contradicts another one, listing what exists.
         TokenizerError: for a tokenizer that cannot be used, or lacks the format's special tokens.
     """
+    if chat_template is not None and not isinstance(chat_template, str):
+        raise ConfigError(f"chat_template is the text of one template, found {type(chat_template).__name__}")
     if isinstance(tokenizer, str) and tokenizer.startswith(PREFIX):
         folder, golden_model = golden_tokenizer(tokenizer)
         adapter, model = adapt(folder, chat_template=chat_template), model or golden_model

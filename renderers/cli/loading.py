@@ -32,8 +32,14 @@ def load_renderer(
         retention: a thinking-retention policy.
         sanitize: encode the caller's text as ordinary text.
         wrap: take the DefaultRenderer, whatever the family.
+
+    Raises:
+        InputError: the template file or the template fields cannot be read.
     """
-    template = Path(model).read_text(encoding="utf-8") if model.endswith((".jinja", ".jinja2")) else None
+    try:
+        template = Path(model).read_text(encoding="utf-8") if model.endswith((".jinja", ".jinja2")) else None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{model} is no text in UTF-8: {error}") from None
     if template is not None and tokenizer is None:
         raise ConfigError(f"{model} is a template: say with --tokenizer which tokenizer it belongs to")
     config: RendererConfig | None = DefaultRendererConfig() if wrap else None
@@ -50,10 +56,9 @@ def load_renderer(
 
 def read_json(path: str) -> Any:
     """JSON from a file, or from standard input for `-`."""
-    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no JSON: {error}") from None
 
 
@@ -61,7 +66,7 @@ def parse_object(text: str, name: str) -> dict[str, Any]:
     """A JSON object given on the command line."""
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"{name} must be a JSON object, found {type(value).__name__}")

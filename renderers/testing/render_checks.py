@@ -189,6 +189,7 @@ def check_sanitised(
 ) -> RenderedTokens | None:
     """With `sanitize_control_tokens` the text stays, and no special token holds the caller's text.
 
+    Texts are compared as the tokenizer normalises them: a character joins with the end of a marker that is text.
     `renderer` and `sanitising` differ in that switch alone. Special tokens that stay must be the template's: they are
     compared with those of the same conversation in which every marker is broken, where no marker is one that
     templates look for.
@@ -198,7 +199,8 @@ def check_sanitised(
     except RendererError:
         return None
     sanitised = rendered(sanitising, conversation)
-    expected, found = text_of(renderer, default.token_ids), text_of(renderer, sanitised.token_ids)
+    normalize = renderer.tokenizer.normalize
+    expected, found = (normalize(text_of(renderer, tokens.token_ids)) for tokens in (default, sanitised))
     if found != expected:
         fail("sanitizing changed the text", f"default   {expected!r}", f"sanitised {found!r}", shown(conversation))
     check_alignment(sanitising, conversation, sanitised)

@@ -352,9 +352,17 @@ def test_bridge_of_parallel_results(ids: list[str | None], contents: list[str]) 
     assert tail == f"{USER}{results}{ASSISTANT}</think>"
 
 
-@pytest.mark.parametrize("ids", [["call_6", "call_5"], ["call_1", None], ["a:1", "b:0"]])
+def test_results_of_one_call_stand_as_they_come() -> None:
+    new = [result("x", "call_6"), result("y", "call_5")]
+    tail = f"{USER}<tool_result>x</tool_result>\n\n<tool_result>y</tool_result>{ASSISTANT}</think>"
+    assert bridged(make(V4), V4, [QUESTION], f"{CALLS}{END}", new) == tail
+
+
+@pytest.mark.parametrize(
+    "ids", [["call_6", "call_5"], ["call_1", None], ["a:1", "b:0"], ["call_0", "call_1", "call_9"]]
+)
 def test_results_whose_order_nobody_knows_are_refused(ids: list[str | None]) -> None:
-    new = [result("x", ids[0]), result("y", ids[1])]
+    new = [result("x", call_id) for call_id in ids]
     assert bridged(make(V4), V4, [QUESTION], f"{TWO_CALLS}{END}", new) == "unsupported_message"
 
 

@@ -54,7 +54,10 @@ def template(schema: Any) -> str:
             },
             "// u\nx?:\n | string\n | any // n\n,\n",
         ),
-        ({"type": "array", "items": {"oneOf": [{"type": "string", "description": "s"}]}}, "x?: \n     | string // s[],\n"),
+        (
+            {"type": "array", "items": {"oneOf": [{"type": "string", "description": "s"}]}},
+            "x?: \n     | string // s[],\n",
+        ),
         (True, "x?: any,\n"),
     ],
 )

@@ -13,7 +13,9 @@ from transformers import PreTrainedTokenizerFast
 from renderers import CallStatus, DefaultRendererConfig, Region, create_renderer
 from renderers.tokenizers.golden import golden_tokenizer
 
-TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}<|im_start|>assistant\n"
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}<|im_start|>assistant\n"
+)
 RESPONSES = {
     "start_anchor": "<|im_start|>assistant\n",
     "defaults": {"role": "assistant"},
