@@ -63,6 +63,11 @@ class DefaultRendererConfig(RendererConfig):
         "stop_tokens",
     }
 
+    @field_validator("stop_tokens", mode="before")
+    @classmethod
+    def _accept_list(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
     @field_validator("date")
     @classmethod
     def _resolve_today(cls, value: str) -> str:
@@ -117,6 +122,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         missing = [text for text in self.config.stop_tokens or () if text not in self.tokenizer.special_tokens]
         if missing:
             raise TokenizerError(f"stop_tokens: this tokenizer lacks the special tokens {', '.join(missing)}")
+        _ = self.reply_grammar  # an unknown parser's name is an error now, not in the middle of a rollout
         self._template = TracedTemplate(template)
         self._encoder = Encoder(self.tokenizer, stop_ids=(), sanitize=self.config.sanitize_control_tokens)
         self._now = datetime.fromisoformat(self.config.date)

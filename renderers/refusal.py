@@ -43,3 +43,7 @@ class BridgeRefusal:
 
     reason: RefusalReason
     detail: str
+
+    def __bool__(self) -> bool:
+        """False: `renderer.bridge(...) or renderer.render(...)` renders where the bridge was refused."""
+        return False

@@ -210,8 +210,8 @@ class RenderedTokens:
         """
         if not self.mask_known:
             raise UnknownMaskError(
-                "owners need to know which tokens the model sampled, and this renderer does not: use a family's own "
-                'renderer, or DefaultRendererConfig(provenance="traced")'
+                "owners need to know which tokens the model sampled, and the DefaultRenderer does not: only a family's own "
+                "renderer knows"
             )
         return self._expand("owners", lambda run: run.owner)
 

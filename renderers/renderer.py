@@ -208,6 +208,9 @@ class Renderer(ABC, Generic[ConfigT]):
             "encoder": self.tokenizer.encoder,
         }
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.config!r})"
+
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.tokenizer, self.config))
 

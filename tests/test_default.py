@@ -53,7 +53,7 @@ def test_messages_are_attributed_and_nothing_is_claimed_to_be_sampled() -> None:
     assert rendered.message_indices[-1] == -1
     assert rendered.sampled_mask == []
     assert rendered.is_content == []
-    with pytest.raises(UnknownMaskError, match="traced"):
+    with pytest.raises(UnknownMaskError, match="family"):
         _ = rendered.owners
     with pytest.raises(UnknownMaskError):
         rendered.tokens_per_message(sampled_only=True)
@@ -150,7 +150,8 @@ def test_named_parsers() -> None:
     assert reply.reasoning_content == "x"
     assert [call.name for call in reply.valid_tool_calls] == ["f"]
     with pytest.raises(ConfigError, match="hermes"):
-        wrap(PLAIN, tool_parser="nothing").parse_response([1])
+        wrap(PLAIN, tool_parser="nothing")
+    assert wrap(PLAIN, stop_tokens=["<|im_end|>"]).get_stop_token_ids()
 
 
 def test_dates_come_from_the_config() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from renderers.errors import ConfigError
+from renderers.formats.arg_pairs import ArgPairs
 from renderers.formats.hermes import JsonToolCalls
 from renderers.formats.spelling import Spelling
 from renderers.formats.xml_parameters import XmlParameters
@@ -41,6 +42,8 @@ TOOL_PARSERS: dict[str, Callable[[], ToolCallFormat]] = {
     "qwen3": _hermes,
     "qwen3_coder": _qwen3_coder,
     "qwen3_xml": _qwen3_coder,
+    "glm45": lambda: ArgPairs(line="\n"),
+    "glm47": ArgPairs,
 }
 
 #: Reasoning parsers. `deepseek_r1` takes a reply for reasoning until `</think>` unless the prompt says otherwise.

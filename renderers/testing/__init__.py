@@ -14,14 +14,17 @@ from renderers.testing.strategies import (
     token_sequences,
     tools,
 )
+from renderers.testing.suite import Report, check_renderer
 
 __all__ = [
     "Choices",
     "Continuation",
     "Conversation",
     "Profile",
+    "Report",
     "Rollout",
     "adversarial_texts",
+    "check_renderer",
     "clean_texts",
     "continuations",
     "conversations",
