@@ -69,9 +69,8 @@ def test_tiktoken_encodes_all_of_them(official: Official) -> None:
     assert official.adapter._accelerator._encoder is not None
 
 
+@pytest.mark.parametrize("official", [path for path in FOLDERS if path.name in THOROUGH], indirect=True)
 def test_a_folder_loads_as_transformers_loads_it(official: Official) -> None:
-    if official.folder.name not in THOROUGH:
-        pytest.skip("in fuzz runs only")
     adapter = adapt(official.folder)
     assert adapter.fingerprint() == official.adapter.fingerprint()
     assert adapter.named_special_tokens == official.adapter.named_special_tokens
