@@ -125,7 +125,8 @@ class ParsedResponse:
         return [call for call in self.tool_calls if call.status is CallStatus.OK]
 
     def to_message(self) -> dict[str, Any]:
-        """The reply as an assistant message, arguments as the sampled text.
+        """The reply as an assistant message, arguments as the sampled text, in the OpenAI shape: beside calls, content
+        that is empty is None. (DeepSeek V3 prints calls beside no content only.)
 
         Calls that are not well formed are left out: a message must not carry what nobody may execute. They stay in
         `tool_calls` with their raw text.
@@ -142,4 +143,5 @@ class ParsedResponse:
         ]
         if calls:
             message["tool_calls"] = calls
+            message["content"] = self.content or None
         return message

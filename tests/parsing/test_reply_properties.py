@@ -178,7 +178,7 @@ def test_canonical_replies_come_back(
     assert parsed.stop == "<|im_end|>"
     assert parsed.reasoning_complete
     again = parsed.to_message()
-    rebuilt = {"content": again["content"], "calls": message["calls"]}
+    rebuilt = {"content": again["content"] or "", "calls": message["calls"]}
     rebuilt |= {"reasoning": again["reasoning_content"]} if "reasoning_content" in again else {}
     assert _text(_reply_parts(rebuilt)) == text
 
