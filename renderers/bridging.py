@@ -71,6 +71,10 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     history = previous.history if previous is not None else _read_history(renderer, prompt, given_tools)
     if isinstance(history, BridgeRefusal):
         return history
+    if previous is not None and history is not None and history.family != renderer.family:
+        return BridgeRefusal(
+            RefusalReason.UNKNOWN_HISTORY, f"the previous prompt was rendered in the {history.family} format"
+        )
     assert history is not None  # noqa: S101 - a previous result without one was turned into its IDs above
     if given_tools is not None and given_tools.key != history.tools.key:
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the tools are not those of the previous prompt")
@@ -198,7 +202,7 @@ def _read_history(renderer: FamilyRenderer[Any], prompt: Sequence[int], tools: T
         return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, str(error))
     if tools is not None and not renderer.shows_tools(prompt, tools):
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the prompt does not show these tools")
-    return replace(_EARLIER, tools=tools or NO_TOOLS, state=state)
+    return replace(_EARLIER, family=renderer.family, tools=tools or NO_TOOLS, state=state)
 
 
 def _as_message(reply: ParsedResponse) -> Message:

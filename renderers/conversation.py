@@ -29,6 +29,7 @@ class History:
         last_role: role of the last message, or None.
         tools: the tools of the preamble.
         call_names: ID and tool name of each call of the last assistant message, in order.
+        family: the family whose format the conversation is in.
         state: what the family itself needs, a small frozen value, see `Renderer.advance`.
         ended: nothing follows in this render, not even a generation prompt.
     """
@@ -41,6 +42,7 @@ class History:
     last_role: str | None = None
     tools: Tools = NO_TOOLS
     call_names: tuple[tuple[str | None, str], ...] = ()
+    family: str = ""
     state: Any = None
     ended: bool = False
 
@@ -59,6 +61,7 @@ class History:
             last_role=role,
             tools=self.tools,
             call_names=calls,
+            family=self.family,
             state=state,
         )
 

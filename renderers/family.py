@@ -201,7 +201,7 @@ class FamilyRenderer(Renderer[ConfigT]):
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
         check_arguments(validated, as_objects=self.arguments_as_objects, empty_text=self.takes_empty_arguments)
         tool_list = validate_tools(tools)
-        histories = self.fold(History(tools=tool_list, state=self.initial_state()), validated)
+        histories = self.fold(History(tools=tool_list, family=self.family, state=self.initial_state()), validated)
         histories[-1] = replace(histories[-1], ended=not add_generation_prompt)
         out = Writer()
         self.write_preamble(out, Conversation(validated, tool_list, histories[-1]))

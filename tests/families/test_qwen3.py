@@ -212,3 +212,11 @@ def test_the_config_is_the_templates_own() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert make(APRIL).config.revision == "hybrid-2025-04"
+
+
+def test_a_prompt_of_another_family_is_not_extended() -> None:
+    other = create_renderer(load_tokenizer("Qwen/Qwen3-Coder-30B-A3B-Instruct"))
+    prompt = other.render([user()], add_generation_prompt=True)
+    refusal = make().bridge(prompt, ids(other, "yes<|im_end|>"), [user()])
+    assert isinstance(refusal, BridgeRefusal)
+    assert refusal.reason == RefusalReason.UNKNOWN_HISTORY
