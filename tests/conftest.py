@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 _SLOW_MACHINES = (HealthCheck.too_slow,)
 
+try:
+    from transformers.utils import chat_template_utils
+except ImportError:
+    _PREPARES_INPUTS = False
+else:
+    _PREPARES_INPUTS = hasattr(chat_template_utils, "_plain_template_data")
+
 settings.register_profile(
     "default", max_examples=200, derandomize=True, deadline=None, suppress_health_check=_SLOW_MACHINES
 )
@@ -33,17 +40,20 @@ settings.load_profile("fuzz" if "FUZZ_EXAMPLES" in os.environ else "default")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without the official assets, only the golden tier runs."""
-    if HAS_ASSETS:
-        return
-    parity = [
+    """Without the official assets only the golden tier runs; with an old transformers, what that can be compared with."""
+    dropped = [
         item
         for item in items
-        if item.get_closest_marker("needs_assets") is not None
-        or "official_tokenizer" in getattr(item, "fixturenames", ())
+        if (not HAS_ASSETS and _needs_assets(item))
+        or (not _PREPARES_INPUTS and item.get_closest_marker("current_transformers") is not None)
     ]
-    config.hook.pytest_deselected(items=parity)
-    items[:] = [item for item in items if item not in parity]
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = [item for item in items if item not in dropped]
+
+
+def _needs_assets(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("needs_assets") is not None or "official_tokenizer" in fixtures
 
 
 @pytest.fixture(scope="session")

@@ -172,6 +172,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.current_transformers
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["reasoning_content", "thinking", "reasoning", "content"]), JSON), max_size=2

@@ -155,6 +155,7 @@ def test_text_and_errors_are_the_plain_ones_and_sources_are_true(
             check_spans(spans_of(traced))
 
 
+@pytest.mark.current_transformers
 @given(MESSAGES, SETTINGS)
 def test_text_and_errors_are_those_of_transformers(messages: list[dict[str, Any]], settings: dict[str, Any]) -> None:
     utilities = pytest.importorskip("transformers.utils.chat_template_utils")
