@@ -7,7 +7,6 @@ message; K2.5 and K2.6 declare tools as TypeScript and open the reasoning in the
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +15,7 @@ from pydantic import model_validator
 from renderers.config import RendererConfig, Revision
 from renderers.conversation import NEVER, Conversation, History, Turn
 from renderers.family import FamilyRenderer
-from renderers.formats.headed_calls import CallHead, HeadedJsonCalls
+from renderers.formats.headed_calls import CALL_ID, HeadedJsonCalls, read_call_id
 from renderers.formats.typescript_tools import typescript_tools
 from renderers.messages import Message, Tools, to_json
 from renderers.parsing import Marker, Reasoning, ReplyGrammar
@@ -26,7 +25,6 @@ from renderers.writer import Writer
 DEFAULT_SYSTEM = "<|im_system|>system<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<|im_end|>"
 ASSISTANT = "<|im_assistant|>assistant<|im_middle|>"
 EMPTY_THINKING = "<think></think>"
-CALL_ID = re.compile(r"(?P<prefix>functions\.)?+(?P<name>.+):[0-9]+", re.DOTALL)
 MARKERS = (
     "<|im_end|>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>", "<|tool_calls_section_begin|>",
     "<|tool_calls_section_end|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>",
@@ -45,12 +43,6 @@ def declared_tools(tools: Tools) -> str:
     return typescript_tools(json.loads(json_tools(tools))) or json_tools(tools)
 
 
-def read_call_id(text: str) -> CallHead:
-    """The name in a call's ID, `functions.get_weather:0`. Engines take it without `functions.`, too; so do we."""
-    found = CALL_ID.fullmatch(text.strip())
-    return CallHead(found["name"] if found else "", text or None)
-
-
 class _KimiRenderer(FamilyRenderer[ConfigT]):
     """What all of them share: the turns, the calls, the results."""
 
@@ -58,6 +50,7 @@ class _KimiRenderer(FamilyRenderer[ConfigT]):
     stops_outside_history = frozenset({"[EOS]"})
     turn_close = "<|im_end|>"
     reply_headers = (ASSISTANT,)
+    tool_call_id_form = "functions.{name}:{index}"
     calls = HeadedJsonCalls(
         "<|tool_call_begin|>",
         "<|tool_call_argument_begin|>",

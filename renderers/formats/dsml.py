@@ -15,22 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from renderers.formats.json_text import CallFaultError
-from renderers.formats.typed_values import Parameter, ToolSchemas, typed_call
+from renderers.formats.blocks import TaggedCall, read_calls
+from renderers.formats.typed_values import Parameter, ToolSchemas
 from renderers.messages import Tools, to_json
-from renderers.parsed import CallStatus
 from renderers.parsing.markers import Marker, MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall
 from renderers.writer import Writer
 
 TOKEN = "｜DSML｜"  # noqa: S105 - not a password
-_SHOWN = 40
 #: A value may quote this many parameters that it does not close: with more, it is rather its own end that is missing.
 _DEEPEST = 64
-_SPACE = re.compile(r"\s*")
 _NO_SCHEMAS = ToolSchemas()
 
 
@@ -136,49 +134,30 @@ class _BlockReader:
 
     def read(self, body: str, *, complete: bool) -> list[ReadCall]:
         """The calls with their faults. What is malformed reaches to the next call's opening tag."""
-        calls: list[ReadCall] = []
-        start = _skip_space(body, 0)
-        while start < len(body) or not calls:
-            name, parameters, end = self._read_call(body, start)
-            fault = None
-            if end is None:
-                shown = self._tags.text(body[start : start + _SHOWN])
-                fault = CallFaultError(CallStatus.MALFORMED, f"the call that begins {shown!r} breaks the format")
-                end = body.find(self._tags.call_open, start + 1)
-                end = end if end >= 0 else len(body)
-            following = _skip_space(body, end)
-            is_call = body.startswith(self._tags.call_open, start)
-            if following == len(body) and not complete:
-                fault = CallFaultError(CallStatus.INCOMPLETE, "the block was cut before its end")
-                if calls and not is_call:  # what was begun after the last call
-                    name, start, is_call = calls[-1].name, calls.pop().start or 0, True
-            call = typed_call(name, parameters, _NO_SCHEMAS, fault=fault)
-            if is_call or calls or following < len(body):  # otherwise the block as a whole is the call's raw text
-                call = replace(call, start=start, end=start + len(body[start:end].rstrip()))
-            calls.append(call)
-            start = following
-        return calls
+        tags = self._tags
+        return read_calls(
+            body, partial(self._read_call, body), tags.call_open, _NO_SCHEMAS, tags.text, complete=complete
+        )
 
-    def _read_call(self, body: str, start: int) -> tuple[str, list[Parameter], int | None]:
-        """The name and parameters of a call, and where it ends: None where it is not of the format."""
+    def _read_call(self, body: str, start: int) -> TaggedCall:
         parameters: list[Parameter] = []
         call = self._tags.call.match(body, start)
         if call is None:
-            return "", parameters, None
+            return TaggedCall("", parameters, None)
         name, is_empty = call.groups()
         end = call.end()
         if is_empty:
-            return name, parameters, end
+            return TaggedCall(name, parameters, end)
         while parameter := self._tags.parameter.match(body, end):
             key, is_string = parameter.groups()
             closing = self._value_end(body, parameter.end())
             if closing is None:
-                return name, parameters, None
+                return TaggedCall(name, parameters, None)
             value = self._tags.text(body[parameter.end() : closing.start()])
             parameters.append(Parameter(key, value, is_string == "true"))
             end = closing.end()
         closing = self._tags.call_end.match(body, end)
-        return name, parameters, closing.end() if closing else None
+        return TaggedCall(name, parameters, closing.end() if closing else None)
 
     def _value_end(self, body: str, start: int) -> re.Match[str] | None:
         """The closing tag of the value that begins at `start`."""
@@ -193,8 +172,3 @@ class _BlockReader:
             elif tag["ends"] is not None:
                 return tag
         return None
-
-
-def _skip_space(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from renderers.formats.json_text import CallFaultError, json_call
 from renderers.messages import ToolCall
 from renderers.parsed import CallStatus
-from renderers.parsing.markers import MarkerTable
+from renderers.parsing.markers import Identity, Marker, MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
 from renderers.writer import Writer
 
@@ -29,7 +29,7 @@ class FencedJsonCalls:
     """Calls of the form `open`, the word `function`, `separator`, name, a fence, JSON, a fence, `close`; in a section.
 
     The fences are found by position: those that stand in a value belong to it. Name and arguments are streamed as they
-    arrive.
+    arrive. `identity` is how the markers are told from text.
     """
 
     open: str
@@ -37,6 +37,7 @@ class FencedJsonCalls:
     close: str
     section_open: str
     section_close: str
+    identity: Identity = Identity.TOKEN
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -46,8 +47,8 @@ class FencedJsonCalls:
     @property
     def frame(self) -> Frame:
         """One block is one call."""
-        markers = (self.open, self.close, self.section_open, self.section_close)
-        return Frame(*markers, inner=(self.separator,), between="\n")
+        opener, separator, closer, *section = (Marker(text, self.identity) for text in self.tokens)
+        return Frame(opener, closer, section[0], section[1], inner=(separator,), between="\n")
 
     def write_section(self, out: Writer, calls: Sequence[ToolCall]) -> None:
         """Calls in a section, a line each."""
@@ -68,7 +69,7 @@ class FencedJsonCalls:
 
     def bind(self, markers: MarkerTable) -> _BoundFencedCalls:
         """Look the separator up."""
-        return _BoundFencedCalls(markers, KIND + markers.code(self.separator))
+        return _BoundFencedCalls(markers, KIND + markers.spelled(Marker(self.separator, self.identity)))
 
 
 @dataclass(frozen=True, slots=True)

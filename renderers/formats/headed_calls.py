@@ -2,18 +2,19 @@
 
     <|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Ulm"}<|tool_call_end|>
 
-What the head says (a name, an ID that holds one) is the family's to read.
+What the head says differs: a name, or an ID that holds one, which `read_call_id` reads.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from renderers.formats.json_text import CallFaultError, json_call
 from renderers.parsed import CallStatus
-from renderers.parsing.markers import MarkerTable
+from renderers.parsing.markers import Identity, Marker, MarkerTable
 from renderers.parsing.protocol import BlockFactory, CallProgress, Frame, ReadCall, Tools
 
 
@@ -27,13 +28,22 @@ class CallHead(NamedTuple):
 #: Reads the text before the separator.
 ReadHead: TypeAlias = Callable[[str], CallHead]
 
+#: An ID that holds the name: `functions.get_weather:0`.
+CALL_ID = re.compile(r"(?P<prefix>functions\.)?+(?P<name>.+):[0-9]+", re.DOTALL)
+
+
+def read_call_id(text: str) -> CallHead:
+    """The name in a call's ID, `functions.get_weather:0`. Engines take it without `functions.`, too; so do we."""
+    found = CALL_ID.fullmatch(text.strip())
+    return CallHead(found["name"] if found else "", text or None)
+
 
 @dataclass(frozen=True, slots=True)
 class HeadedJsonCalls:
     """Calls of the form `open` head `separator` JSON `close`, perhaps in a section.
 
     The arguments' text is all that stands after the separator, as sampled. Name and arguments are streamed as they
-    arrive.
+    arrive. `identity` is how all its markers are told from text.
     """
 
     open: str
@@ -42,15 +52,18 @@ class HeadedJsonCalls:
     read_head: ReadHead
     section_open: str | None = None
     section_close: str | None = None
+    identity: Identity = Identity.TOKEN
 
     @property
     def frame(self) -> Frame:
         """One block is one call."""
-        return Frame(self.open, self.close, self.section_open, self.section_close, inner=(self.separator,))
+        opener, separator, closer = (Marker(text, self.identity) for text in (self.open, self.separator, self.close))
+        section = [text and Marker(text, self.identity) for text in (self.section_open, self.section_close)]
+        return Frame(opener, closer, section[0], section[1], inner=(separator,))
 
     def bind(self, markers: MarkerTable) -> _BoundHeadedCalls:
         """Look the separator up."""
-        return _BoundHeadedCalls(self, markers, markers.code(self.separator))
+        return _BoundHeadedCalls(self, markers, markers.spelled(Marker(self.separator, self.identity)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def read_json_call(body: str, arguments: _Arguments | None = None, *, complete: 
         fault = CallFaultError(CallStatus.INCOMPLETE, "the call was cut before its end")
         name, text = head.name, ""
     else:
-        members = _Members(body)
+        members = Members(body)
         if members.fault is None:
             return ReadCall(members.name, members.arguments, members.arguments_text)
         fault, name, text = members.fault, head.name or members.name, members.arguments_text
@@ -140,18 +140,26 @@ def read_json_call(body: str, arguments: _Arguments | None = None, *, complete: 
     return ReadCall(name, None, text, fault.status, str(fault))
 
 
-class _Members:
-    """Name and arguments of a body, as far as it can be read."""
+class Members:
+    """Name and arguments of the call at `start` of a body, as far as it can be read.
 
-    def __init__(self, body: str) -> None:
+    The arguments stand under one of `keys`. `end` is where the call ends, None where its JSON cannot be read; where the
+    call is `alone`, nothing may follow.
+    """
+
+    def __init__(self, body: str, start: int = 0, *, keys: Sequence[str] = ("arguments",), alone: bool = True) -> None:
         self.name = ""
+        self.end: int | None = None
         self.arguments: dict[str, Any] | None = None
         self.arguments_text = ""
+        self._keys = keys
         self._found: dict[str, Any] = {}
         self._reader = JsonReader(body)
         self.fault: CallFaultError | None = None
         try:
-            self._reader.end(self._reader.members(self._take))
+            self.end = self._reader.members(self._take, start)
+            if alone:
+                self._reader.end(self.end)
         except CallFaultError as problem:
             self.fault = problem
         else:
@@ -164,21 +172,25 @@ class _Members:
         self._found[key] = value
         if key == "name" and isinstance(value, str):
             self.name = value
-        elif key == "arguments":
+        elif key in self._keys:
             self.arguments_text = self._reader.text[start:end]
 
     def _check(self) -> CallFaultError | None:
         """The fault of a call whose JSON is sound."""
-        name, arguments = self._found.get("name"), self._found.get("arguments")
+        name, given = self._found.get("name"), [key for key in self._keys if key in self._found]
         if not isinstance(name, str) or not name:
             found = "no name" if "name" not in self._found else f"the name {name!r}"
             return CallFaultError(CallStatus.MISSING_NAME, f"the call has {found}")
+        if len(given) > 1:
+            return CallFaultError(CallStatus.DUPLICATE_KEY, f"the call has both {' and '.join(map(repr, given))}")
+        arguments = self._found[given[0]] if given else None
         if isinstance(arguments, dict):
             self.arguments = arguments
             return None
-        if "arguments" not in self._found:
+        if not given:
             keys = ", ".join(repr(key) for key in self._found if key != "name")
-            found = f"no key 'arguments' (it has {keys})" if keys else "no arguments"
+            wanted = " or ".join(map(repr, self._keys))
+            found = f"no key {wanted} (it has {keys})" if keys else "no arguments"
         else:
             found = f"arguments of type {type(arguments).__name__}, not an object"
         return CallFaultError(CallStatus.INVALID_ARGUMENTS, f"the call has {found}")

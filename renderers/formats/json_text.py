@@ -105,9 +105,9 @@ class JsonReader:
         if position < len(self.text):
             self.fail("extra text", position)
 
-    def members(self, take: Callable[[Any, Any, int, int], None]) -> int:
-        """Read an object and give `take` each key, value, and where the value begins and ends; returns the end."""
-        position = self.skip(0)
+    def members(self, take: Callable[[Any, Any, int, int], None], start: int = 0) -> int:
+        """Read the object at `start` and give `take` each key, value, and where the value begins and ends; returns the end."""
+        position = self.skip(start)
         if not self.text.startswith("{", position):
             self.value(position)  # says what is wrong if it is no JSON at all
             raise CallFaultError(CallStatus.MALFORMED, "not a JSON object")

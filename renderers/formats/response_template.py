@@ -82,8 +82,8 @@ class ResponseTemplateStream:
         self._ids += as_token_ids([token_ids] if isinstance(token_ids, int) else token_ids)
         return []
 
-    def finish(self, stopped: bool | None = None) -> ParsedResponse:
-        """End the reply and read it."""
+    def finish(self, stopped: bool | None = None, *, with_spans: bool = True) -> ParsedResponse:
+        """End the reply and read it. Its spans cost nothing more."""
         if self._result is None:
             self._result = self._read(stopped)
             self._deltas = list(_deltas(self._result))

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from renderers.conversation import Turn
 from renderers.formats.json_text import CallFaultError
+from renderers.formats.open_values import OpenValue
 from renderers.formats.spelling import Spelling
 from renderers.formats.typed_values import Parameter, ToolSchemas, typed_call
 from renderers.parsed import CallStatus
@@ -123,8 +124,7 @@ class _CallReader:
         self._schemas = schemas
         self._spelling = spelling
         self._nests = True
-        self._depth = 0  # of parameters that are open
-        self._may_end = False  # since the last closing tag came only white space
+        self._open_value = OpenValue(_ANY_TAG, "<parameter=", "</parameter>")
 
     def progress(self, text: str) -> Sequence[CallProgress]:
         """Nothing is certain before the end."""
@@ -132,18 +132,7 @@ class _CallReader:
 
     def in_value(self, text: str) -> bool:
         """Whether a value is open after this text."""
-        for place, part in enumerate(_ANY_TAG.split(text)):
-            is_tag, opens = place % 2, part.startswith("<parameter=")
-            if part == "</parameter>" and self._depth == 1:
-                self._may_end = True
-            elif part == "</parameter>":
-                self._depth = max(0, self._depth - 1)
-            elif self._may_end and is_tag:
-                self._depth, self._may_end = int(opens), False
-            elif part.strip():
-                self._may_end = False
-                self._depth += is_tag and opens
-        return self._depth > 0 and not self._may_end
+        return self._open_value.after(text)
 
     def read(self, body: str, *, complete: bool) -> Sequence[ReadCall]:
         """The call, with its faults."""

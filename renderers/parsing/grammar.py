@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from renderers.errors import ConfigError
+from renderers.parsing.bare import BareReply
 from renderers.parsing.lexer import Lexer, TextMarkers
 from renderers.parsing.markers import Marker, MarkerTable, as_marker
 from renderers.parsing.protocol import BlockReader, Frame, ToolCallFormat, Tools, require_line_feeds
@@ -65,7 +66,8 @@ class ReplyGrammar:
       reasoning are one text. Inside reasoning it is structure, and so is a closing marker outside.
     * A call inside reasoning is reasoning if the reasoning closes later. If it never closes, the first well-formed
       call ends it, provided that the call's opener is a special token and that the model ended the turn.
-    * A call that is open when another marker of the grammar comes is incomplete; the marker then counts.
+    * A call that is open when another marker of the grammar comes is incomplete; the marker then counts. Where calls
+      have no closing marker, the next call's opener and the end of the turn close them.
     * Of a special token that the grammar does not know, the text is shown where it stands.
     """
 
@@ -96,11 +98,12 @@ class BoundReplyGrammar:
         roles = _roles(grammar)
         inner = grammar.tool_calls.frame.inner if grammar.tool_calls is not None else ()
         for text in inner:
-            roles.setdefault(Marker(text), Role.INNER)
+            roles.setdefault(as_marker(text), Role.INNER)
         self._markers = MarkerTable(adapter, roles)
         self._text_markers = TextMarkers(self._markers.by_text) if self._markers.by_text else None
         self._tool_calls = grammar.tool_calls.bind(self._markers) if grammar.tool_calls is not None else None
         self._rules = _rules(grammar, roles, self._markers)
+        self._reply = BareReply if grammar.tool_calls is not None and grammar.tool_calls.frame.bare else MarkedReply
         self._plain_ids: set[int] = set()
 
     @property
@@ -129,7 +132,7 @@ class BoundReplyGrammar:
         """A fresh parser for one reply; see `renderers.parsing.protocol.BoundGrammar`."""
         lexer = Lexer(self._adapter, self._markers, self._text_markers, self._plain_ids)
         blocks = self._tool_calls.reader(tools) if self._tool_calls is not None else _no_blocks
-        stream = MarkedReply(self._adapter, lexer, self._rules, self._markers, blocks)
+        stream = self._reply(self._adapter, lexer, self._rules, self._markers, blocks)
         if len(opening_ids):
             stream.read_opening(opening_ids)
         elif opening_reasoning is None and self.grammar.reasoning is not None:
@@ -171,6 +174,7 @@ def _rules(grammar: ReplyGrammar, roles: dict[Marker, Role], markers: MarkerTabl
         roles=roles,
         by_token=frozenset(marker for marker in roles if markers.is_token(marker)),
         has_reasoning=grammar.reasoning is not None,
+        open_ended=frame.close is None,
         stop=grammar.stop_tokens[0] if grammar.stop_tokens else None,
         stop_after_calls=grammar.stop_after_calls,
         section_close=as_marker(frame.section_close).text if frame.section_close is not None else "",

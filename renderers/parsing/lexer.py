@@ -121,8 +121,12 @@ class Lexer:
         self.chunks: list[Chunk] = []
 
     def begin_completion(self) -> None:
-        """Forget the tokens that came so far: they were the prompt's. An incomplete character goes on."""
-        self.token_ids, self.chunks, self._units = [], [], 0
+        """Forget the tokens that came so far: they were the prompt's. What they began, an incomplete character or the
+        beginning of a text marker, goes on; the latter has no token of the completion.
+        """
+        begun = len(self._tail)
+        self.token_ids, self._units = [], begun
+        self.chunks = [(0, begun, begun, None, b"")] if begun else []
 
     def feed_one(self, token_id: int) -> str | None:
         """The text of one token in the plain case, which is most of streaming; else None, and nothing was taken."""

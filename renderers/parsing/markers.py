@@ -47,6 +47,10 @@ class Marker:
         if missing := [token for token in self.within if token not in self.text]:
             raise ConfigError(f"marker {self.text!r} does not hold the special token {missing[0]!r}")
 
+    def __hash__(self) -> int:
+        """Of the text alone, whose hash is kept: markers are looked up for every token that is one."""
+        return hash(self.text)
+
     @classmethod
     def plain(cls, text: str, *within: str) -> Marker:
         """A marker of plain text, which holds the special tokens `within`."""

@@ -118,6 +118,24 @@ class ValueReader(BlockReader, Protocol):
         """Whether a value is open after `text`, which goes on where the text of the last question ended."""
 
 
+@runtime_checkable
+class BareReader(BlockReader, Protocol):
+    """A reader of a format whose calls may stand without markers (`Frame.bare`).
+
+    Position is all that tells them: an answer is calls from its first character to its last, or it is text.
+    """
+
+    def may_be_calls(self, text: str) -> bool:
+        """Whether the answer so far may turn out to be calls; `text` goes on where that of the last question ended.
+
+        After a False the answer is text, and nobody asks again.
+        """
+
+    def are_calls(self, answer: str) -> bool:
+        """Whether the whole answer of a turn that the model ended is calls; `read` then says which. White space around
+        it was taken away."""
+
+
 class BoundToolCalls(Protocol):
     """A format whose markers were resolved for one tokenizer."""
 
@@ -139,12 +157,14 @@ class Frame:
     Attributes:
         open: the marker that opens a block. One block is one call (`<tool_call>`), or a section that holds several
             and cannot be taken apart by markers alone (DSML, MiniMax).
-        close: the marker that closes it.
+        close: the marker that closes it. None where the format has none: a block then goes on to the next opening
+            marker or the end of the turn.
         section_open: the marker before the first of a group of blocks (`<｜tool▁calls▁begin｜>`), if there is one.
         section_close: the marker after the last.
         inner: special tokens that have a meaning inside a block only (`<arg_key>`, `<｜tool▁sep｜>`).
         other_markers: other spellings of the four markers that models use, as (role, marker); a role is the name of
             one of the fields above.
+        bare: calls may also stand without their markers, where they are the whole answer; readers are `BareReader`s.
         before: the line feeds that the format writes between content and the first block or section.
         between: the line feeds that it writes after a block, after a section's opener and after a section.
 
@@ -152,11 +172,12 @@ class Frame:
     """
 
     open: str | Marker
-    close: str | Marker
+    close: str | Marker | None
     section_open: str | Marker | None = None
     section_close: str | Marker | None = None
-    inner: tuple[str, ...] = ()
+    inner: tuple[str | Marker, ...] = ()
     other_markers: tuple[tuple[str, Marker], ...] = ()
+    bare: bool = False
     before: str = ""
     between: str = ""
 
@@ -203,9 +224,10 @@ class ReplyStream(Protocol):
             TokenIdsError: for negative numbers and for anything that is not an integer; nothing was taken then.
         """
 
-    def finish(self, stopped: bool | None = None) -> ParsedResponse:
+    def finish(self, stopped: bool | None = None, *, with_spans: bool = True) -> ParsedResponse:
         """End the reply. `stopped` is the engine's word on whether the model ended the turn, for engines that strip
-        the stop token; None decides by a stop token in the IDs. A stop token that was sampled stands in any case."""
+        the stop token; None decides by a stop token in the IDs. A stop token that was sampled stands in any case.
+        Without `with_spans` the result has none, which saves half of the time."""
 
     def drain(self) -> list[Delta]:
         """What `finish` released: text that was held back until the end decided about it. Empty at a second call."""

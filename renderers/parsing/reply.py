@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from renderers.parsed import CallStatus, Region
 from renderers.parsing.lexer import Lexer, Piece
-from renderers.parsing.markers import Found, MarkerTable
+from renderers.parsing.markers import Found, Marker, MarkerTable
 from renderers.parsing.protocol import BlockFactory, BlockReader, ReadCall, ValueReader
 from renderers.parsing.rules import Role, Rules
 from renderers.parsing.stream import TokenStream
@@ -25,6 +25,8 @@ class _Mode(Enum):
 #: What a block is in which a format finds no call: nothing that was sampled is dropped without a word.
 _NO_CALL = ReadCall("", status=CallStatus.MALFORMED, error="there is no call between the markers")
 _CUT_CALL = ReadCall("", status=CallStatus.INCOMPLETE, error="the call was cut before its end")
+#: What opens a block without markers.
+_NO_MARKER = Found(Marker("-"), "", 0)
 
 
 class _Block:
@@ -39,7 +41,8 @@ class _Block:
         self.shown = 0
         #: Units of the body that are the prompt's.
         self.silent_units = 0
-        self._values = reader if isinstance(reader, ValueReader) else None
+        # As isinstance does it with a protocol, in a tenth of the time.
+        self._values: ValueReader | None = reader if hasattr(reader, "in_value") else None  # type: ignore[assignment]  # seen above
         self._asked = 0
         #: Markers among the parts, by their place, from the first one on that is a value's text.
         self.quoted: dict[int, Found] = {}
@@ -95,6 +98,11 @@ class MarkedReply(TokenStream):
         self._in_section = False
         #: Whether values may quote markers. Not in what is read again because one was not closed.
         self._quoting = True
+
+    @property
+    def in_answer(self) -> bool:
+        """Whether text that comes now is the answer's: it stands neither in reasoning nor in a call."""
+        return self._mode is _Mode.CONTENT and self._block is None
 
     # What the stream calls.
 
@@ -157,7 +165,7 @@ class MarkedReply(TokenStream):
             self._decide(find_calls(self._kept, self._rules, self._blocks) if stopped else frozenset())
         if stopped:
             self._stop_quoting()
-        self._end()
+        self._end(stopped=stopped)
 
     def reasoning_complete(self) -> bool | None:
         """False where the reply ended inside reasoning, or in calls made out of it."""
@@ -229,7 +237,8 @@ class MarkedReply(TokenStream):
                 block.add(found, quoted=True)
                 return
             closer = found if role is Role.CALL_CLOSE else None
-            self._end_block(block, closer)
+            ends_here = self._rules.open_ended and role in (Role.STOP, Role.CALL_OPEN)
+            self._end_block(block, closer, complete=closer is not None or ends_here)
             if closer is not None:
                 return
         if role is Role.STOP:
@@ -244,7 +253,7 @@ class MarkedReply(TokenStream):
             self._release()
             self._mode = _Mode.CONTENT
             return
-        self._end()
+        self._end(stopped=True)
         self.close(found)
 
     def _take_in_content(self, found: Found, role: Role) -> None:
@@ -304,9 +313,9 @@ class MarkedReply(TokenStream):
         if self._mode is _Mode.REASONING:
             self.record.begin_reasoning()
 
-    def _end(self) -> None:
+    def _end(self, *, stopped: bool) -> None:
         if self._block is not None:
-            self._end_block(self._block, None)
+            self._end_block(self._block, None, complete=stopped and self._rules.open_ended)
         self._release()
         self._ended_in_reasoning |= self._mode is _Mode.REASONING
 
@@ -317,17 +326,27 @@ class MarkedReply(TokenStream):
         self._block = _Block(found, self._blocks(), first_call)
         self.record.mark(Region.STRUCTURE, found.units, first_call)
 
-    def _end_block(self, block: _Block, closer: Found | None) -> None:
-        """Read the open block; without a closer it was cut."""
+    def _end_block(self, block: _Block, closer: Found | None, *, complete: bool) -> None:
+        """Read the open block, which was cut where it is not `complete`."""
         self._block = None
         self._skip = self._rules.between_calls if closer is not None else 0
         body = "".join(block.parts)
-        calls = block.reader.read(body, complete=closer is not None) or [_NO_CALL if closer is not None else _CUT_CALL]
+        calls = block.reader.read(body, complete=complete) or [_NO_CALL if complete else _CUT_CALL]
         ends = (block.opener.coded, closer.coded if closer is not None else "")
         self.record.end_block(calls, [self._raw(call, body, ends) for call in calls])
         self._mark_body(block, body, calls)
         if closer is not None:
             self.record.mark(Region.STRUCTURE, closer.units, block.first_call + len(calls) - 1)
+
+    def _add_bare_block(self, text: str) -> None:
+        """A block without markers came, whole. White space around it is the format's."""
+        self._release(self._rules.before_calls)
+        body = text.strip()
+        self.record.mark(Region.STRUCTURE, text.index(body))
+        block = _Block(_NO_MARKER, self._blocks(), self.record.begin_block())
+        block.parts.append(body)
+        self._end_block(block, None, complete=True)
+        self.record.mark(Region.STRUCTURE, len(text.lstrip()) - len(body))
 
     def _stop_quoting(self) -> None:
         """The model ended its turn: if a value is open still, it was not closed where it should have been."""

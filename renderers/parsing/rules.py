@@ -26,12 +26,14 @@ class Role(Enum):
 class Rules:
     """What each marker does, and how many line feeds the format writes around them.
 
-    `by_token` are the markers that are special tokens, or hold one: no ordinary text can be mistaken for them.
+    `by_token` are the markers that are special tokens, or hold one: no ordinary text can be mistaken for them. Blocks
+    of calls that are `open_ended` have no closing marker.
     """
 
     roles: Mapping[Marker, Role]
     by_token: frozenset[Marker]
     has_reasoning: bool
+    open_ended: bool
     stop: str | None
     stop_after_calls: str | None
     section_close: str

@@ -60,7 +60,7 @@ class _Placer:
         while position < len(self._runs):
             run = self._runs[position]
             if run.end >= reach:
-                inside.append(run._replace(end=reach))
+                inside.append(Run(reach, run.region, run.call))
                 break
             inside.append(run)
             position += 1
@@ -160,7 +160,7 @@ def _by_bytes(
     for run in runs:
         size += len(text[start : run.end - unit].encode())
         start = run.end - unit
-        in_bytes.append(run._replace(end=size))
+        in_bytes.append(Run(size, run.region, run.call))
     placer = _Placer(in_bytes)
     borders = _TokenBorders(adapter, ids, size)
     for run in in_bytes:

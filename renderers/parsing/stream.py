@@ -99,16 +99,17 @@ class TokenStream(ABC):
             self._give(self._lexer.feed(ids))
         return self._take_deltas()
 
-    def finish(self, stopped: bool | None = None) -> ParsedResponse:
+    def finish(self, stopped: bool | None = None, *, with_spans: bool = True) -> ParsedResponse:
         """End the reply. `stopped` is the engine's word on whether the model ended the turn, for engines that strip
-        the stop token; None decides by a stop token in the IDs. A stop token that was sampled stands in any case."""
+        the stop token; None decides by a stop token in the IDs. A stop token that was sampled stands in any case.
+        Without `with_spans` the result has none, which saves half of the time."""
         if self._result is None:
             self._give(self._lexer.finish())
             stop = self._stop
             if stop is None:
                 self.on_end(stopped=bool(stopped))
                 stop = self.usual_stop() if stopped else None
-            self._result = self._make_result(stop)
+            self._result = self._make_result(stop, with_spans=with_spans)
         return self._result
 
     def drain(self) -> list[Delta]:
@@ -132,18 +133,19 @@ class TokenStream(ABC):
             self.record.deltas = []
         return deltas
 
-    def _make_result(self, stop: str | None) -> ParsedResponse:
+    def _make_result(self, stop: str | None, *, with_spans: bool) -> ParsedResponse:
         record, lexer = self.record, self._lexer
         closed_at = len(lexer.token_ids)
         if self._stop is not None:
             closed_at = next(chunk[0] for chunk in lexer.chunks if chunk[1] >= self._units_at_stop)
+        spans = make_spans(self._adapter, lexer.token_ids, lexer.chunks, record.all_runs()) if with_spans else []
         return ParsedResponse(
             content="".join(record.content),
             reasoning_content=None if record.reasoning is None else "".join(record.reasoning),
             tool_calls=list(record.calls),
             reasoning_complete=self.reasoning_complete(),
             stop=stop,
-            spans=make_spans(self._adapter, lexer.token_ids, lexer.chunks, record.all_runs()),
+            spans=spans,
             closed_at=closed_at,
             unclosed=self.unclosed() if stop is None else "",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from renderers.parsed import CallStatus
@@ -25,30 +25,32 @@ def find_calls(kept: Sequence[Kept], rules: Rules, blocks: BlockFactory) -> froz
 
     Only calls whose opener is a special token count: inside reasoning, text that looks like a call is a thought.
     """
-    places: set[int] = set()
+    bodies = _bodies(kept, rules)
+    return frozenset(place for place, body in bodies if _is_call(blocks, "".join(body)))
+
+
+def _bodies(kept: Sequence[Kept], rules: Rules) -> Iterator[tuple[int, list[str]]]:
+    """The places of openers that are special tokens, and what stands between each and its close."""
     opened: tuple[int, list[str]] | None = None
     section: int | None = None
     for place, piece in enumerate(kept):
         if isinstance(piece, CompletionBegins):
             continue
-        if isinstance(piece, str):
-            if opened is not None:
-                opened[1].append(piece)
-            continue
-        role = rules.roles[piece.marker]
+        role = Role.INNER if isinstance(piece, str) else rules.roles[piece.marker]
         if role is Role.INNER:
             if opened is not None:
-                opened[1].append(piece.coded)
-        elif role is Role.CALL_CLOSE:
-            if opened is not None and _is_call(blocks, "".join(opened[1])):
-                places.add(opened[0])
-            opened = None
-        else:
+                opened[1].append(piece if isinstance(piece, str) else piece.coded)
+            continue
+        if opened is not None and (role is Role.CALL_CLOSE or (rules.open_ended and role is Role.CALL_OPEN)):
+            yield opened
+        opened = None
+        if role is not Role.CALL_CLOSE and not isinstance(piece, str):
             by_token = piece.marker in rules.by_token
-            opens = by_token and role is Role.CALL_OPEN
-            opened = (place if section is None else section, []) if opens else None
+            if by_token and role is Role.CALL_OPEN:
+                opened = (place if section is None else section, [])
             section = place if by_token and role is Role.SECTION_OPEN else None
-    return frozenset(places)
+    if opened is not None and rules.open_ended:
+        yield opened
 
 
 def _is_call(blocks: BlockFactory, body: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from reference import needs_assets
 
-from families.kimi import read_call_id
 from renderers import CallStatus, create_renderer
+from renderers.formats.headed_calls import read_call_id
 from renderers.testing.checks import check_stream_equals_batch, joined_deltas
 
 pytestmark = needs_assets

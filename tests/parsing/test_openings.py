@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from parsing_support import QWEN3, encode, feed_in_groups, parse_ids, small_adapter
 
-from renderers.parsed import ParsedResponse, Region
+from renderers import create_renderer
+from renderers.parsed import ParsedResponse, Region, Span
 from renderers.parsing import BoundReplyGrammar, Reasoning, ReplyGrammar
 
 Parse = Callable[..., ParsedResponse]
@@ -74,6 +75,15 @@ def test_a_character_that_the_prompt_began(bound: BoundReplyGrammar, adapter: An
     for cut in range(2, len(ids)):
         parsed = parse_ids(bound, ids[cut:], opening_ids=ids[:cut])
         assert parsed.content.endswith("🧿")
+
+
+def test_a_text_marker_that_the_prompt_began() -> None:
+    renderer = create_renderer("golden:deepseek-v4")  # whose call markers begin with an ordinary `<`
+    opening, (stop, *_) = renderer.tokenizer.encode_with_offsets("</think><")[0], renderer.get_stop_token_ids()
+    for ids in ([stop], [*renderer.tokenizer.encode_ordinary("a"), stop]):
+        parsed = renderer.parse_response(ids, prompt_ids=opening)
+        assert (parsed.stop, parsed.closed_at) == ("<｜end▁of▁sentence｜>", len(ids))
+        assert parsed.spans[-1] == Span(len(ids) - 1, len(ids), Region.STRUCTURE)
 
 
 def test_a_stop_token_in_the_opening_is_no_end(parse: Parse) -> None:
