@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from renderers.messages import Message
 from renderers.rendered import Damage
@@ -37,3 +37,37 @@ def find_damage(traced: TracedText, messages: Sequence[Message], *, has_tools: b
             yield Damage("dropped_content", (index,), "the template does not print this message's content")
         elif message.tool_calls and "tool_calls" not in printed:
             yield Damage("dropped_tool_calls", (index,), "the template does not print this message's tool calls")
+
+
+def generation_differences(traced: TracedText, replies: Mapping[int, int], stop_tokens: Sequence[str]) -> list[Damage]:
+    """Where the template's `{% generation %}` blocks are not what the model would have sampled.
+
+    Args:
+        traced: the render.
+        replies: the character at which the sampled part of each assistant message begins.
+        stop_tokens: the texts that end it.
+    """
+    ends: dict[int, int] = {}
+    for span in traced.spans:
+        ends[span.message_index] = span.end
+    differing: list[tuple[int, str]] = []
+    for index, start in replies.items():
+        end = ends[index]
+        stops = [(at, at + len(stop)) for stop in stop_tokens if 0 <= (at := traced.text.find(stop, start)) <= end]
+        expected = (start, min(stops)[1] if stops else end)
+        marked = [block for block in traced.generation_ranges if block[0] < end and block[1] > start]
+        if marked != [expected]:
+            found = " and ".join(repr(traced.text[begin:finish][-40:]) for begin, finish in marked) or "nothing"
+            differing.append(
+                (index, f"...{traced.text[slice(*expected)][-40:]!r} is sampled, and the blocks hold ...{found}")
+            )
+    if not differing:
+        return []
+    indices = tuple(index for index, _ in differing)
+    return [
+        Damage(
+            "generation_markers",
+            indices,
+            f"the template's {{% generation %}} blocks differ from what the model samples: {differing[0][1]}",
+        )
+    ]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from renderers.errors import MessageError, ToolsError
+from renderers.messages import UNSEEN_KEYS
 
 #: The names under which a message's reasoning comes; the first is the one that templates read, the first filled counts.
 REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
@@ -79,6 +80,8 @@ def prepare_messages(
         given = message if type(message) is dict else plain_data(message)
         if not isinstance(given, dict):
             raise MessageError(f"a message is a dict, and this is {type(message).__name__}", message_index=index)
+        if not UNSEEN_KEYS.isdisjoint(given):
+            given = {key: value for key, value in given.items() if key not in UNSEEN_KEYS}
         if label is None:
             fields = {plain_data(key): plain_data(value) for key, value in given.items() if value is not None}
         else:

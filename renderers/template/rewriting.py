@@ -56,10 +56,10 @@ class Rewriter(NodeTransformer):
         return self._literal(node.value, node.lineno) if isinstance(node.value, str) else node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:  # noqa: N802
-        return _filter(_list([self.visit(item) for item in _merged(node.nodes)], node.lineno), JOIN)
+        return apply_filter(_list([self.visit(item) for item in _merged(node.nodes)], node.lineno), JOIN)
 
     def visit_Add(self, node: nodes.Add) -> nodes.Expr:  # noqa: N802
-        return _filter(_list([self.visit(term) for term in _terms(node)], node.lineno), ADD)
+        return apply_filter(_list([self.visit(term) for term in _terms(node)], node.lineno), ADD)
 
     def visit_Output(self, node: nodes.Output) -> nodes.Output:  # noqa: N802
         values: list[nodes.Expr] = []
@@ -83,7 +83,7 @@ class Rewriter(NodeTransformer):
                 lines.append(line)
                 line += text.endswith("\n")
             return values, lines, [1] * len(values)
-        line = _first_line(child)
+        line = first_line(child)
         if isinstance(child, nodes.Add):
             values = [self._with_key(TEXT_OF, self.visit(term), term) for term in _terms(child)]
             return values, [line] * len(values), [len(values)]
@@ -96,14 +96,14 @@ class Rewriter(NodeTransformer):
         """Numbers, booleans and None have no source of their own: give them the key that they were found under."""
         for name in _names_of_value(child) if self._keys else ():
             if name in self._keys:
-                return _filter(value, how, [_load(self._keys[name], child.lineno)])
+                return apply_filter(value, how, [load(self._keys[name], child.lineno)])
         return value
 
     def _output(self, values: list[nodes.Expr], lines: list[int], counts: list[int], line: int) -> nodes.Output:
         if not values:
             return nodes.Output([], lineno=line)
         shape: list[nodes.Expr] = [nodes.Const(tuple(lines), lineno=line), nodes.Const(tuple(counts), lineno=line)]
-        printed = _filter(nodes.Tuple(values, "load", lineno=line), PRINT, [*shape, _load(MESSAGE, line)])
+        printed = apply_filter(nodes.Tuple(values, "load", lineno=line), PRINT, [*shape, load(MESSAGE, line)])
         return nodes.Output([printed], lineno=line)
 
     # What only looks ------------------------------------------------------------------------------------------------
@@ -154,7 +154,11 @@ class Rewriter(NodeTransformer):
         node.else_ = self._statements(node.else_)
         return node
 
-    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802
+    def visit_For(self, node: nodes.For) -> nodes.For | list[nodes.Stmt]:  # noqa: N802
+        return self.with_message(node)
+
+    def with_message(self, node: nodes.For) -> nodes.For:
+        """A loop that assigns the message that it is at, if anything in it asks."""
         node.iter = self.visit(node.iter)
         targets, indexed, line = _names(node.target), _indexed_by(node), node.lineno
         keys = self._keys
@@ -166,14 +170,7 @@ class Rewriter(NodeTransformer):
         self._keys = keys
         node.else_ = self._statements(node.else_)
         if any(MESSAGE in _names(statement) for statement in node.body):
-            around: list[nodes.Expr] = [_load(MESSAGE, line), _load(MESSAGES, line)]
-            if indexed:
-                lists = nodes.Tuple([_load(name, line) for name in indexed], "load", lineno=line)
-                current: nodes.Expr = _filter(_load(targets[0], line), ENTER_INDEXED, [*around, lists])
-            else:
-                current = _load(MESSAGE, line)
-                for name in reversed(targets):
-                    current = _filter(_load(name, line), ENTER, [current, around[1]])
+            current = _entered_by_index(targets[0], indexed, line) if indexed else entered(node)
             node.body.insert(0, nodes.Assign(_store(MESSAGE, line), current, lineno=line))
         return node
 
@@ -181,7 +178,7 @@ class Rewriter(NodeTransformer):
         value: nodes.Expr = self.visit(node.node)
         no_text = isinstance(value, nodes.Compare | nodes.Not | nodes.Test | nodes.Name | nodes.Const)
         if self._loop_depth and isinstance(node.target, nodes.NSRef) and not no_text:
-            value = _filter(value, KEEP, [_load(MESSAGE, node.lineno)])
+            value = apply_filter(value, KEEP, [load(MESSAGE, node.lineno)])
         node.node = value
         return node
 
@@ -194,7 +191,7 @@ class Rewriter(NodeTransformer):
         # `{% set space.name %}...{% endset %}` has no expression that could be wrapped: go through a variable.
         name, line, target = self._capture_name(), node.lineno, node.target
         node.target = _store(name, line)
-        kept = _filter(_load(name, line), KEEP, [_load(MESSAGE, line)])
+        kept = apply_filter(load(name, line), KEEP, [load(MESSAGE, line)])
         return nodes.Scope([node, nodes.Assign(target, kept, lineno=line)], lineno=line)
 
     def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
@@ -211,10 +208,14 @@ class Rewriter(NodeTransformer):
         """A statement that prints by itself: put into a variable, which is then printed as everything else is."""
         name, line = self._capture_name(), node.lineno
         capture = nodes.AssignBlock(_store(name, line), None, [node], lineno=line)
-        return nodes.Scope([capture, self._output([_load(name, line)], [line], [1], line)], lineno=line)
+        return nodes.Scope([capture, self._output([load(name, line)], [line], [1], line)], lineno=line)
 
     def _statements(self, statements: Sequence[_Statement]) -> list[_Statement]:
-        return [self.visit(statement) for statement in statements]
+        rewritten: list[_Statement] = []
+        for statement in statements:
+            result = self.visit(statement)
+            rewritten += result if isinstance(result, list) else [result]
+        return rewritten
 
     def _capture_name(self) -> str:
         self._captures += 1
@@ -224,7 +225,8 @@ class Rewriter(NodeTransformer):
         return nodes.EnvironmentAttribute(self._keep_literal(text), lineno=line)
 
 
-def _filter(value: nodes.Expr, name: str, args: Sequence[nodes.Expr] = ()) -> nodes.Filter:
+def apply_filter(value: nodes.Node, name: str, args: Sequence[nodes.Expr] = ()) -> nodes.Filter:
+    """`value | name(*args)`."""
     return nodes.Filter(value, name, list(args), [], None, None, lineno=value.lineno)
 
 
@@ -232,12 +234,28 @@ def _list(items: list[nodes.Expr], line: int) -> nodes.Expr:
     return nodes.Tuple(items, "load", lineno=line)
 
 
-def _load(name: str, line: int) -> nodes.Expr:
+def load(name: str, line: int) -> nodes.Expr:
+    """The value of a variable."""
     return nodes.Name(name, "load", lineno=line)
 
 
 def _store(name: str, line: int) -> nodes.Name:
     return nodes.Name(name, "store", lineno=line)
+
+
+def entered(loop: nodes.For) -> nodes.Expr:
+    """The message that a loop is at: what it goes through is a message, or it is the one around the loop."""
+    line = loop.lineno
+    current = load(MESSAGE, line)
+    for name in reversed(_names(loop.target)):
+        current = apply_filter(load(name, line), ENTER, [current, load(MESSAGES, line)])
+    return current
+
+
+def _entered_by_index(target: str, lists: Sequence[str], line: int) -> nodes.Expr:
+    """The same where the loop's variable may count through lists of messages."""
+    counted = nodes.Tuple([load(name, line) for name in lists], "load", lineno=line)
+    return apply_filter(load(target, line), ENTER_INDEXED, [load(MESSAGE, line), load(MESSAGES, line), counted])
 
 
 def _terms(node: nodes.Expr) -> list[nodes.Expr]:
@@ -265,7 +283,7 @@ def _is_text(node: nodes.Node | None) -> bool:
     return isinstance(node, nodes.Const) and isinstance(node.value, str)
 
 
-def _first_line(node: nodes.Node) -> int:
+def first_line(node: nodes.Node) -> int:
     """The line that an expression begins on: jinja2 gives chains of operators the line of their last one."""
     return min([node.lineno, *(child.lineno for child in node.find_all(nodes.Expr))])
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
 from jinja2 import Template, nodes
 
 from renderers.errors import TemplateError
+from renderers.template.branches import RECORDER, Branch, Recorder, RecordingEnvironment, RecordingRewriter
 from renderers.template.environment import clock, make_environment, template_errors
 from renderers.template.filters import REGISTRY, Registry, TracingEnvironment
 from renderers.template.inputs import SCALARS, plain_data, prepare_messages, prepare_tools
@@ -74,24 +76,30 @@ class TracedText:
         text: the text.
         spans: every character in exactly one span, in order; neighbours differ.
         generation_ranges: (start, end) of what stands in `{% generation %}` blocks.
+        branches: every condition that was evaluated, in order; empty unless they were asked for.
     """
 
     text: str
     spans: tuple[SourceSpan, ...]
     generation_ranges: tuple[tuple[int, int], ...] = ()
+    branches: tuple[Branch, ...] = ()
 
 
 class PlainTemplate:
     """A chat template as transformers renders it.
 
+    Args:
+        source: its text.
+        tree: a syntax tree to take in place of the text's own.
+
     Raises:
         TemplateError: it cannot be compiled.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, tree: nodes.Template | None = None) -> None:
         self.source = source
         with template_errors():
-            self._template = _ENVIRONMENT.from_string(source)
+            self._template = _ENVIRONMENT.from_string(source if tree is None else tree)
 
     def render(
         self,
@@ -134,6 +142,15 @@ class TracedTemplate:
             Rewriter(environment.keep_literal).visit(tree)
             self._template = _compiled(environment, tree)
 
+    @cached_property
+    def _recording(self) -> Template:
+        """The template that records its branches as well, compiled when it is first asked for."""
+        environment = RecordingEnvironment()
+        with template_errors():
+            tree = environment.parse(self.source)
+            RecordingRewriter(environment.keep_literal, environment.conditions).visit(tree)
+            return _compiled(environment, tree)
+
     def render(
         self,
         messages: Sequence[Any],
@@ -143,6 +160,7 @@ class TracedTemplate:
         variables: Mapping[str, Any] | None = None,
         now: datetime | None = None,
         null_content: bool = False,
+        branches: bool = False,
     ) -> TracedText:
         """The text of a conversation and its sources. Nothing that is passed in is changed.
 
@@ -153,12 +171,14 @@ class TracedTemplate:
             variables: further variables, such as special tokens and the template's switches.
             now: the date that `strftime_now` prints; without it, a template that asks for the date is an error.
             null_content: give None for null and missing content, instead of leaving the field out.
+            branches: record the conditions that were evaluated, which costs as much as there are of them.
 
         Raises:
             TemplateError: the template raised; the error holds its own words.
             MessageError: a message is no dict.
             ToolsError: a tool is no dict.
         """
+        recorder = Recorder() if branches else None
         text = self.render_string(
             messages,
             tools=tools,
@@ -166,8 +186,9 @@ class TracedTemplate:
             variables=variables,
             now=now,
             null_content=null_content,
+            recorder=recorder,
         )
-        return spans_of(text)
+        return spans_of(text, () if recorder is None else recorder.branches)
 
     def render_string(
         self,
@@ -178,8 +199,12 @@ class TracedTemplate:
         variables: Mapping[str, Any] | None = None,
         now: datetime | None = None,
         null_content: bool = False,
+        recorder: Recorder | None = None,
     ) -> TracedString:
-        """The same, as one string that holds its runs: they also say which of a field's characters stand where."""
+        """The same, as one string that holds its runs: they also say which of a field's characters stand where.
+
+        A `recorder` takes the branches.
+        """
         labels = _Labels()
         values: dict[str, Any] = {"documents": None, "strftime_now": _traced_clock(now)}
         for name, value in (variables or {}).items():
@@ -194,7 +219,10 @@ class TracedTemplate:
         runs: list[Run] = []
         try:
             with template_errors():
-                pieces = self._template.generate(values)
+                if recorder is None:
+                    pieces = self._template.generate(values)
+                else:
+                    pieces = recorder.counted(self._recording.generate({**values, RECORDER: recorder}))
                 # Some at a time are flattened and let go: to hold all would keep the garbage collector busy.
                 while some := tuple(islice(pieces, _PIECES)):
                     texts.append("".join(some))
@@ -285,7 +313,7 @@ class _Labels:
         return labelled
 
 
-def spans_of(text: TracedString) -> TracedText:
+def spans_of(text: TracedString, branches: Sequence[Branch] = ()) -> TracedText:
     """A rendered string as plain text with its spans: its runs, merged where they are equal."""
     spans: list[SourceSpan] = []
     ranges: list[tuple[int, int]] = []
@@ -304,4 +332,4 @@ def spans_of(text: TracedString) -> TracedText:
         block, begin = generation, end
     if begin:
         spans.append(_make(SourceSpan, (start, begin, of_line, of_message, of_path, of_derived)))
-    return TracedText(str.__str__(text), tuple(spans), tuple(ranges))
+    return TracedText(str.__str__(text), tuple(spans), tuple(ranges), tuple(branches))
