@@ -47,18 +47,12 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     prompt = [] if previous is not None else as_token_ids(previous_prompt, "previous_prompt_ids")
     given_tools = None if tools is None else validate_tools(tools)
 
-    if len(previous_prompt) == 0:
-        return BridgeRefusal(RefusalReason.EMPTY_PROMPT, "there is no previous prompt to extend")
-    if not completion:
-        return BridgeRefusal(RefusalReason.EMPTY_COMPLETION, "there is no completion to extend")
-    if not messages:
-        return BridgeRefusal(RefusalReason.NO_NEW_MESSAGES, "there are no new messages to append")
-    for index, message in enumerate(messages):
-        if message.role == "assistant":
-            return BridgeRefusal(
-                RefusalReason.ASSISTANT_MESSAGE,
-                f"new_messages[{index}] is the assistant's: its text would be encoded again, perhaps in other tokens",
-            )
+    refusal = refuse_input(previous_prompt, completion, messages, takes_others=True)
+    if refusal is not None:
+        return refusal
+    if previous is None and any(message.role == "assistant" for message in messages):
+        detail = "the IDs alone do not tell what another model's turn changes of the turns before it"
+        return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
 
     tail = prompt if previous is None else previous.segment.tail(renderer.first_header_ids)
     opening = find_reply(renderer.tokenizer, tail, renderer.reply_headers)
@@ -81,36 +75,36 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
 
     stream = renderer.grammar.stream(tools=history.tools.schemas, opening_ids=tail[opening:])
     stream.feed(completion)
-    reply = stream.finish()
-    refusal = _refuse_reply(reply, len(completion))
+    reply = stream.finish(with_spans=False)
+    refusal = refuse_reply(reply, len(completion))
     if refusal is not None:
         return refusal
 
     asked, reply_index = history, history.count
-    history = renderer.fold(history, [_as_message(reply)])[-1]
+    history = renderer.follow(history, [_as_message(reply)])[-1].after
     if reply.reasoning_content is not None and renderer.is_reasoning(reply.reasoning_content):
         history = history.with_reasoning_at(reply_index)
-    histories = renderer.fold(history, messages)
+    places = renderer.follow(history, messages)
+    last = places[-1].after
     for message in messages:
         refusal = renderer.refuse_extension(message)
         if refusal is not None:
             return refusal
-    refusal = _refuse_retention(renderer, asked, histories, prompt if previous is None else None)
+    refusal = _refuse_retention(renderer, asked, history, last, prompt if previous is None else None)
     if refusal is not None:
         return refusal
 
-    out = Writer()
-    close = reply.unclosed + renderer.close_after(reply)
+    close = Writer()
     keeps_stop = reply.stop in renderer.stops_outside_history and renderer.config.thinking_retention == "all"
     if not (keeps_stop and reply.stop in renderer.closing_stops):
-        out.scaffold(close)
+        close.scaffold(reply.unclosed + renderer.close_after(reply))
     try:
-        final, tool_names = renderer.write_messages(out, messages, histories, renderer.reasoning_floor(histories[-1]))
+        written, final = renderer.write_messages(places, last)
     except UnsupportedMessageError as error:
         return BridgeRefusal(RefusalReason.UNSUPPORTED_MESSAGE, str(error))
-    out.begin(-1, "")
-    renderer.write_generation_prompt(out, final.state)
-    parts, runs = encoder.encode(out.pieces)
+    prompt_end = Writer()
+    renderer.write_generation_prompt(prompt_end, final.state)
+    parts, runs = encoder.join([renderer.frame(close), *[one.fragment for one in written], renderer.frame(prompt_end)])
     if reply.stop is not None and not keeps_stop:
         sampled = completion[reply.closed_at - 1]
         expected = parts[0][0]
@@ -125,20 +119,46 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     if previous is not None:
         segment, offset = previous.segment, reply_index + 1
     else:
-        segment, offset = _labelled(prompt, _OUTSIDE, None), None
-    segment = _labelled(completion, _COMPLETION, segment)
+        segment, offset = labelled(prompt, _OUTSIDE, None), None
+    segment = labelled(completion, _COMPLETION, segment)
     return RenderedTokens(
         Segment(parts, runs, segment),
         message_roles=[message.role for message in messages],
-        message_tool_names=tool_names,
-        warnings=renderer.report([damage.shifted(-histories[0].count) for damage in out.damages]),
+        message_tool_names=[placed.tool_name for placed in places],
+        warnings=renderer.report([damage.shifted(-history.count) for one in written for damage in one.damages]),
         message_offset=offset,
         extension_start=segment.total,
         history=final,
     )
 
 
-def _refuse_reply(reply: ParsedResponse, length: int) -> BridgeRefusal | None:
+def refuse_input(
+    previous_prompt: Sequence[int] | RenderedTokens,
+    completion: Sequence[int],
+    messages: Sequence[Message],
+    *,
+    takes_others: bool = False,
+) -> BridgeRefusal | None:
+    """Refuse where there is nothing to extend, or where the assistant's text would be encoded again.
+
+    With `takes_others`, text that another model wrote is none that could be: it was never sampled by this one.
+    """
+    if len(previous_prompt) == 0:
+        return BridgeRefusal(RefusalReason.EMPTY_PROMPT, "there is no previous prompt to extend")
+    if not completion:
+        return BridgeRefusal(RefusalReason.EMPTY_COMPLETION, "there is no completion to extend")
+    if not messages:
+        return BridgeRefusal(RefusalReason.NO_NEW_MESSAGES, "there are no new messages to append")
+    for index, message in enumerate(messages):
+        if message.role == "assistant" and not (takes_others and message.written_by is not None):
+            return BridgeRefusal(
+                RefusalReason.ASSISTANT_MESSAGE,
+                f"new_messages[{index}] is the assistant's: its text would be encoded again, perhaps in other tokens",
+            )
+    return None
+
+
+def refuse_reply(reply: ParsedResponse, length: int) -> BridgeRefusal | None:
     """Refuse a completion that is not one reply, whole or cut in a place where it can be closed."""
     if reply.closed_at < length:
         return BridgeRefusal(
@@ -155,13 +175,12 @@ def _refuse_reply(reply: ParsedResponse, length: int) -> BridgeRefusal | None:
 
 
 def _refuse_retention(  # noqa: PLR0911 - one refusal after another
-    renderer: FamilyRenderer[Any], asked: History, histories: Sequence[History], prompt: Sequence[int] | None
+    renderer: FamilyRenderer[Any], asked: History, before: History, after: History, prompt: Sequence[int] | None
 ) -> BridgeRefusal | None:
     """Refuse where the policy, from this boundary on, writes reasoning differently that is in the tokens now.
 
-    `asked` is the history of the prompt, before the reply.
+    `asked` is the history of the prompt, `before` with the reply, `after` with the new messages.
     """
-    before, after = histories[0], histories[-1]
     policy = renderer.config.thinking_retention
     if policy == "all":
         return None
@@ -210,7 +229,8 @@ def _as_message(reply: ParsedResponse) -> Message:
     return Message.model_validate(reply.to_message())
 
 
-def _labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:
+def labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:
+    """A segment of equally labelled tokens after another one."""
     runs = Runs()
     runs.add(len(ids), label)
     return Segment([ids.copy()], runs, parent)  # the caller may go on with its list
@@ -219,7 +239,4 @@ def _labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:
 def _without_first(parts: list[list[int]], runs: Runs) -> tuple[list[list[int]], Runs]:
     """Without the first token: it was sampled."""
     first = parts[0][1:]
-    shorter = Runs()
-    for position, (count, label) in enumerate(runs.items()):
-        shorter.add(count - 1 if position == 0 else count, label)
-    return ([first] if first else []) + parts[1:], shorter
+    return ([first] if first else []) + parts[1:], Runs.deferred(runs.length - 1, runs.without_first)

@@ -153,3 +153,15 @@ class Conversation:
     def opening_system(self) -> Message | None:
         """The first message, where it is a system message."""
         return self.messages[0] if self.messages and self.messages[0].role == "system" else None
+
+
+def tool_names(messages: Sequence[Message]) -> list[str | None]:
+    """The tool that each tool message answers for, where it is known; None for other messages."""
+    names: list[str | None] = []
+    history, results = History(), 0
+    for message in messages:
+        is_result = message.role == "tool"
+        names.append(history.tool_name(message, results) if is_result else None)
+        results = results + 1 if is_result else 0
+        history = history.followed_by(message, is_query=False, state=None)
+    return names

@@ -1,97 +1,66 @@
 """The DefaultRenderer: any chat template, wrapped.
 
-Parity with the template, message attribution by tracing it, parsing with named parsers. Which tokens the model would
-have sampled it does not know, so its `sampled_mask` is empty and it never bridges.
+Parity with the template, message attribution by tracing it, parsing with named parsers. What the model would have
+sampled it says where the config asks for it (`provenance="traced"`), and so it bridges (`bridge="delta"`).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, NamedTuple
 
-from pydantic import Field, field_validator
-from pydantic_core import to_jsonable_python
-
-from renderers.config import RendererConfig
-from renderers.conversation import History
+from renderers.config import template_sha256
+from renderers.conversation import History, tool_names
+from renderers.default_config import DefaultRendererConfig
+from renderers.delta import DeltaBridges
 from renderers.encoding import Encoder
-from renderers.errors import ConfigError, MessageError, TokenizerError
+from renderers.errors import ConfigError, MessageError
 from renderers.formats.named import named_grammar
 from renderers.formats.response_template import ResponseTemplateGrammar
-from renderers.labels import PROMPT, TEMPLATE, TOOL, make_label
-from renderers.messages import Message, as_dicts, check_arguments, check_prefill, validate_messages, validate_tools
+from renderers.labels import POLICY, PROMPT, TEMPLATE, TOOL, Runs, make_label
+from renderers.messages import (
+    Message,
+    Tools,
+    as_dicts,
+    check_arguments,
+    check_prefill,
+    validate_messages,
+    validate_tools,
+)
 from renderers.opening import opening_ids
 from renderers.parsing import Grammar
 from renderers.refusal import BridgeRefusal, RefusalReason
-from renderers.rendered import RenderedTokens, Segment
+from renderers.rendered import Damage, RenderedTokens, Segment
 from renderers.renderer import Renderer
-from renderers.template import TracedTemplate, TracedText
-from renderers.template.conversion import MessageForm
-from renderers.template.damage import find_damage
-from renderers.template.environment import make_environment
+from renderers.template import SourceSpan, TracedText
+from renderers.template.bound import BoundTemplate
+from renderers.template.branches import Recorder
+from renderers.template.damage import find_damage, generation_differences
 from renderers.template.inputs import plain_data
+from renderers.template.prefix import require_prefix_preserving
+from renderers.template.replies import Replies
 from renderers.token_ids import as_token_ids
 from renderers.writer import Piece
 
-#: Variables of a template that `render` sets.
-_ARGUMENTS_OF_RENDER = frozenset({"messages", "tools", "add_generation_prompt", "strftime_now"})
 
-
-class DefaultRendererConfig(RendererConfig):
-    """Settings of the DefaultRenderer.
+class Encoded(NamedTuple):
+    """A conversation, traced and encoded.
 
     Attributes:
-        tool_parser: the name of a tool-call parser, as vLLM calls it (`hermes`, ...); None finds no calls.
-        reasoning_parser: the name of a reasoning parser (`qwen3`, `deepseek_r1`, ...); None finds no reasoning.
-        stop_tokens: special tokens that end sampling; None means the tokenizer's end-of-sequence token.
-        template_kwargs: variables of the template, such as `enable_thinking`. `chat_template_kwargs` go here.
-        date: the day that `strftime_now` prints, as YYYY-MM-DD; "today" is resolved once, when the config is made.
+        traced: the text with its sources.
+        replies: the character at which the sampled part of each assistant message begins; None where nobody asks.
+        parts: the token IDs.
+        runs: their labels.
     """
 
-    name: Literal["default"] = "default"
-    tool_parser: str | None = None
-    reasoning_parser: str | None = None
-    stop_tokens: tuple[str, ...] | None = None
-    template_kwargs: dict[str, Any] = Field(default_factory=dict)
-    date: str = Field(default="today", validate_default=True)
-
-    framework_fields: ClassVar[frozenset[str]] = RendererConfig.framework_fields | {
-        "tool_parser",
-        "reasoning_parser",
-        "stop_tokens",
-    }
-
-    @field_validator("stop_tokens", mode="before")
-    @classmethod
-    def _accept_list(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
-    @field_validator("date")
-    @classmethod
-    def _resolve_today(cls, value: str) -> str:
-        if value == "today":
-            return datetime.now(UTC).astimezone().date().isoformat()
-        datetime.fromisoformat(value)
-        return value
-
-    @field_validator("template_kwargs")
-    @classmethod
-    def _check_variables(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name in value:
-            if name in _ARGUMENTS_OF_RENDER:
-                raise ValueError(f"{name!r} is set by each render and cannot be a setting; give it to `render`")
-        try:
-            to_jsonable_python(value)  # the fingerprint prints them
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"a template's variables are plain data: {error}") from None
-        return value
-
-    @classmethod
-    def from_template_kwargs(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Any name may be a variable of a template."""
-        return {"template_kwargs": dict(given)} if given else {}
+    traced: TracedText
+    replies: Mapping[int, int] | None
+    parts: list[list[int]]
+    runs: Runs
 
 
 class DefaultRenderer(Renderer[DefaultRendererConfig]):
@@ -102,6 +71,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
             renderer can keep.
         TokenizerError: the tokenizer lacks one of the config's `stop_tokens`.
         TemplateError: the template cannot be compiled.
+        PrefixError: under `strict`, with `bridge="delta"` and `tools`: a tool's result would change the tokens before it.
     """
 
     family = "default"
@@ -119,21 +89,36 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
                 f"thinking_retention={self.config.thinking_retention!r} needs a family's own renderer: the DefaultRenderer "
                 "does what the template does"
             )
-        missing = [text for text in self.config.stop_tokens or () if text not in self.tokenizer.special_tokens]
-        if missing:
-            raise TokenizerError(f"stop_tokens: this tokenizer lacks the special tokens {', '.join(missing)}")
-        _ = self.reply_grammar  # an unknown parser's name is an error now, not in the middle of a rollout
-        self._template = TracedTemplate(template)
-        self._encoder = Encoder(self.tokenizer, stop_ids=(), sanitize=self.config.sanitize_control_tokens)
-        self._now = datetime.fromisoformat(self.config.date)
+        self._template = BoundTemplate(
+            template,
+            tokenizer=self.tokenizer,
+            variables={**self.tokenizer.named_special_tokens, **self.config.template_kwargs},
+            stop_tokens=self.config.stop_tokens,
+            now=datetime.fromisoformat(self.config.date),
+        )
+        _ = self.grammar  # what a parser lacks is an error now, not in the middle of a rollout
+        labels_replies = self.config.provenance == "traced" or self.config.bridge == "delta"
+        self._replies = Replies(self._template.render, self.tokenizer.find_special_tokens) if labels_replies else None
+        self._encoder = Encoder(
+            self.tokenizer,
+            stop_ids=() if self._replies is None else self.stop_ids,
+            sanitize=self.config.sanitize_control_tokens,
+        )
+        self._deltas = DeltaBridges(self, self._template.tree) if self.config.bridge == "delta" else None
+        if self._deltas is not None and self.config.strict:
+            self._require_prefixes()
+
+    def _require_prefixes(self) -> None:
+        """Fail at start-up, and not in the middle of a run, where a tool's result would rewrite what stands before it."""
+        schemas = validate_tools(self.config.tools).schemas
+        for schema in schemas:
+            name = str(schema.get("function", schema).get("name", ""))
+            require_prefix_preserving(self._template, tool_name=name, tools=schemas)
 
     @property
     def stop_token_texts(self) -> Sequence[str]:
         """See `Renderer.stop_token_texts`."""
-        if self.config.stop_tokens is not None:
-            return self.config.stop_tokens
-        end = self.tokenizer.named_special_tokens.get("eos_token")
-        return (end,) if end is not None else ()
+        return self._template.stop_tokens
 
     @property
     def reply_grammar(self) -> Grammar:
@@ -168,21 +153,90 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         given = as_dicts(messages)
         _check_depth(given)
         tool_list = validate_tools(tools)
-        traced = self._trace(
-            self._form.convert(given, validated),
-            tools=None if tools is None else tool_list.schemas,
+        whole = self._encoded(
+            given,
+            validated,
+            None if tools is None else tool_list.schemas,
             add_generation_prompt=add_generation_prompt,
-            null_content=self._form.takes_null_content,
+            is_open=continue_final_message,
         )
-        end = _prefill_end(traced, len(validated) - 1) if continue_final_message else len(traced.text)
-        parts, runs = self._encoder.encode(_pieces(traced, validated, end))
+        history = None
+        if self._deltas is not None and not continue_final_message:
+            state = self._deltas.state_of(given, is_open=add_generation_prompt)
+            history = History(count=len(given), tools=tool_list, family=self.format_name, state=state)
         return RenderedTokens(
-            Segment(parts, runs),
+            Segment(whole.parts, whole.runs),
             message_roles=[message.role for message in validated],
-            message_tool_names=_tool_names(validated),
-            warnings=self.report(list(find_damage(traced, validated, has_tools=bool(tool_list)))),
-            mask_known=False,
+            message_tool_names=tool_names(validated),
+            warnings=self.report(self._damages(whole, validated, has_tools=bool(tool_list))),
+            mask_known=self.config.provenance == "traced",
+            history=history,
         )
+
+    def encoded(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Tools,
+        *,
+        add_generation_prompt: bool = False,
+        branches: bool = False,
+    ) -> Encoded:
+        """Messages in OpenAI's form, traced (with the conditions that were evaluated, if asked for) and encoded.
+
+        Not part of the public surface.
+        """
+        return self._encoded(
+            messages,
+            validate_messages(messages),
+            tools.schemas or None,
+            add_generation_prompt=add_generation_prompt,
+            branches=branches,
+        )
+
+    def _encoded(
+        self,
+        given: Sequence[Mapping[str, Any]],
+        validated: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]] | None,
+        *,
+        add_generation_prompt: bool,
+        is_open: bool = False,
+        branches: bool = False,
+    ) -> Encoded:
+        traced = self._template.render(
+            self._template.form.convert(given, validated),
+            tools=tools,
+            add_generation_prompt=add_generation_prompt,
+            convert=False,
+            recorder=Recorder() if branches else None,
+        )
+        traced = _with_own_headers(traced)
+        end = _prefill_end(traced, len(validated) - 1) if is_open else len(traced.text)
+        replies = self._reply_starts(traced, validated)
+        parts, runs = self._encoder.encode(_pieces(traced, validated, end, replies))
+        return Encoded(traced, replies, parts, runs)
+
+    def _reply_starts(self, traced: TracedText, messages: Sequence[Message]) -> dict[int, int] | None:
+        """Where the sampled part of each assistant message begins that the template prints; None where nobody asks."""
+        if self._replies is None:
+            return None
+        spans: dict[int, list[SourceSpan]] = defaultdict(list)
+        for span in traced.spans:
+            spans[span.message_index].append(span)
+        starts: dict[int, int] = {}
+        for index, message in enumerate(messages):
+            if message.role == "assistant" and message.written_by is None:
+                after_result = index > 0 and messages[index - 1].role == "tool"
+                start = self._replies.start(traced.text, spans[index], after_result=after_result)
+                if start is not None:
+                    starts[index] = start
+        return starts
+
+    def _damages(self, whole: Encoded, messages: Sequence[Message], *, has_tools: bool) -> list[Damage]:
+        damages = list(find_damage(whole.traced, messages, has_tools=has_tools))
+        if whole.replies is not None and whole.traced.generation_ranges:
+            damages += generation_differences(whole.traced, whole.replies, self.stop_token_texts)
+        return damages
 
     def bridge(
         self,
@@ -192,7 +246,12 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         *,
         tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> RenderedTokens | BridgeRefusal:
-        """Always a refusal: a template alone does not say what of its history the new messages change."""
+        """See `Renderer.bridge`. A refusal, unless the config has `bridge="delta"`: then a `Bridge` with its certificate.
+
+        Where the prompt came as a list of IDs, the proof rests on other histories only; give the `RenderedTokens`.
+        """
+        if self._deltas is not None:
+            return self._deltas.bridge(previous_prompt_ids, previous_completion_ids, new_messages, tools)
         validate_messages(new_messages)
         validate_tools(tools)
         as_token_ids(previous_completion_ids, "previous_completion_ids")
@@ -200,7 +259,8 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
             as_token_ids(previous_prompt_ids, "previous_prompt_ids")
         return BridgeRefusal(
             RefusalReason.UNKNOWN_HISTORY,
-            "the DefaultRenderer does not know what its template rewrites; render the whole conversation",
+            "the DefaultRenderer does not know what its template rewrites; render the whole conversation, or set "
+            'bridge="delta" in its config',
         )
 
     def opening_ids(self, prompt_ids: Sequence[int] | RenderedTokens | None) -> list[int]:
@@ -215,17 +275,10 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
             return list(ids)  # the template finds its own anchor in the prompt
         return opening_ids(self.tokenizer, ids, (), self.grammar.reasoning_markers)
 
-    def _trace(self, messages: Sequence[Mapping[str, Any]], **arguments: Any) -> TracedText:
-        variables = {**self.tokenizer.named_special_tokens, **self.config.template_kwargs}
-        return self._template.render(messages, variables=variables, now=self._now, **arguments)
-
     @cached_property
-    def _form(self) -> MessageForm:
-        def render(messages: Sequence[Mapping[str, Any]]) -> str:
-            return self._trace(messages, null_content=form.takes_null_content).text
-
-        form = MessageForm(make_environment().parse(self._template.source), render)
-        return form
+    def format_name(self) -> str:
+        """What bridges know this template's prompts by."""
+        return f"{self.family} {template_sha256(self._template.source)}"
 
 
 def _json_value(value: Any) -> Any:
@@ -248,19 +301,44 @@ def _check_depth(messages: Sequence[Mapping[str, Any]]) -> None:
                     raise MessageError(problem, message_index=index, field=str(field)) from None
 
 
-def _pieces(traced: TracedText, messages: Sequence[Message], end: int) -> list[Piece]:
-    """The traced text as labelled pieces, up to character `end`."""
+def _with_own_headers(traced: TracedText) -> TracedText:
+    """The text, where a field of one message inside another message's header belongs to that one.
+
+    A template may print the name of the call in the header of its result.
+    """
+    spans = list(traced.spans)
+    for before, place, after in zip(traced.spans, range(1, len(spans)), traced.spans[2:], strict=False):
+        span = spans[place]
+        is_inside = before.message_index == after.message_index != span.message_index
+        if is_inside and span.field is not None and min(before.message_index, span.message_index) >= 0:
+            spans[place] = span._replace(message_index=after.message_index)
+    return replace(traced, spans=tuple(spans))
+
+
+def _pieces(
+    traced: TracedText, messages: Sequence[Message], end: int, replies: Mapping[int, int] | None
+) -> list[Piece]:
+    """The traced text as labelled pieces, up to character `end`; `replies` says where each reply begins."""
     pieces: list[Piece] = []
     for span in traced.spans:
         if span.start >= end:
             break
         # Text whose exact source was lost may be the caller's: it is never trusted with markers.
         from_caller = span.field is not None or span.derived
+        index, border = span.message_index, None
         owner = TEMPLATE
-        if span.message_index >= 0 and from_caller and span.field != "role":
-            owner = TOOL if messages[span.message_index].role == "tool" else PROMPT
-        text = traced.text[span.start : min(span.end, end)]
-        pieces.append((text, make_label(span.message_index, owner), from_caller))
+        if index >= 0 and replies is not None and messages[index].role == "assistant":
+            border = replies.get(index, 0)
+        elif index >= 0 and from_caller and span.field != "role":
+            owner = TOOL if messages[index].role == "tool" else PROMPT
+        stop = min(span.end, end)
+        for begin, finish, of_part in (
+            ((span.start, stop, owner),)
+            if border is None
+            else ((span.start, min(border, stop), TEMPLATE), (max(span.start, border), stop, POLICY))
+        ):
+            if begin < finish:
+                pieces.append((traced.text[begin:finish], make_label(index, of_part), from_caller))
     return pieces
 
 
@@ -277,14 +355,3 @@ def _prefill_end(traced: TracedText, index: int) -> int:
             message_index=index,
         )
     return max(ends)
-
-
-def _tool_names(messages: Sequence[Message]) -> list[str | None]:
-    names: list[str | None] = []
-    history, results = History(), 0
-    for message in messages:
-        is_result = message.role == "tool"
-        names.append(history.tool_name(message, results) if is_result else None)
-        results = results + 1 if is_result else 0
-        history = history.followed_by(message, is_query=False, state=None)
-    return names

@@ -103,12 +103,14 @@ def create_renderer(
         thinking_retention: which earlier reasoning stays in the context.
         sanitize_control_tokens: encode the caller's text as ordinary text; recommended for untrusted content.
         on_damage: "warn" or "raise" where the format loses part of a message.
-        strict: raise where the DefaultRenderer would be chosen.
+        strict: raise where the DefaultRenderer would be chosen, and, where it was asked for with `bridge="delta"` and
+            `tools`, where its template does not keep its prefix when their results are appended.
 
     Raises:
         ResolutionError: under `strict`, where no family is known for the tokenizer.
         ConfigError: for a setting that does not exist or contradicts another one, listing what exists.
         TokenizerError: for a tokenizer that cannot be used, or lacks the format's special tokens.
+        PrefixError: under `strict`, with what the doctor finds, see above.
     """
     if chat_template is not None and not isinstance(chat_template, str):
         raise ConfigError(f"chat_template is the text of one template, found {type(chat_template).__name__}")
@@ -128,6 +130,8 @@ def create_renderer(
 
     if config is not None:
         renderer_class = _class_for(config)
+        if strict and "strict" in type(config).model_fields:
+            settings["strict"] = True
     else:
         match = _resolve(adapter, model or adapter.name_or_path, explicit_template=chat_template is not None)
         if match is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from renderers.config import RendererConfig
-from renderers.default import DefaultRendererConfig
+from renderers.default_config import DefaultRendererConfig
 from renderers.errors import ConfigError, RendererError
 from renderers.registry import create_renderer, known_revisions
 from renderers.renderer import Renderer
@@ -36,10 +36,7 @@ def load_renderer(
     Raises:
         InputError: the template file or the template fields cannot be read.
     """
-    try:
-        template = Path(model).read_text(encoding="utf-8") if model.endswith((".jinja", ".jinja2")) else None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{model} is no text in UTF-8: {error}") from None
+    template = read_template(model)
     if template is not None and tokenizer is None:
         raise ConfigError(f"{model} is a template: say with --tokenizer which tokenizer it belongs to")
     config: RendererConfig | None = DefaultRendererConfig() if wrap else None
@@ -52,6 +49,14 @@ def load_renderer(
         thinking_retention=retention,  # type: ignore[arg-type]  # the config checks it
         sanitize_control_tokens=sanitize,
     )
+
+
+def read_template(model: str) -> str | None:
+    """The text of a template file, or None for a model ID or a folder. Raises InputError where it cannot be read."""
+    try:
+        return Path(model).read_text(encoding="utf-8") if model.endswith((".jinja", ".jinja2")) else None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{model} is no text in UTF-8: {error}") from None
 
 
 def read_json(path: str) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from renderers.errors import TokenizerError
@@ -74,11 +76,28 @@ def _adapter_of(tokenizer: Any, special_tokens: Mapping[str, int] | None) -> Ada
 
 def _info_of(tokenizer: Any) -> TokenizerInfo:
     """What a transformers tokenizer knows beside its tokens."""
-    from renderers.tokenizers.loading import chat_templates_of
+    from renderers.tokenizers.loading import chat_templates_of, generation_stop_ids_of
 
     named = getattr(tokenizer, "special_tokens_map", None) or {}
+    name = str(getattr(tokenizer, "name_or_path", "") or "")
     return TokenizerInfo(
-        name_or_path=str(getattr(tokenizer, "name_or_path", "") or ""),
+        name_or_path=name,
         chat_templates=chat_templates_of(getattr(tokenizer, "chat_template", None)),
         named_special_tokens={name: str(text) for name, text in named.items() if isinstance(text, str)},
+        generation_stop_ids=generation_stop_ids_of(_model_folder(name)) if name else (),
     )
+
+
+def _model_folder(name: str) -> Path:
+    """Where a tokenizer's model has its files: the folder of that name, or of that hub ID in the cache on disk."""
+    from renderers.tokenizers.loading import GENERATION_FILE
+
+    folder = Path(name)
+    hub = sys.modules.get("huggingface_hub")  # whoever loaded a tokenizer from the hub has imported it
+    if hub is None or folder.is_dir():
+        return folder
+    try:
+        cached = hub.try_to_load_from_cache(name, GENERATION_FILE)
+    except ValueError:  # no name that the hub could have
+        return folder
+    return Path(cached).parent if isinstance(cached, str) else folder

@@ -14,7 +14,7 @@ from renderers.tokenizers.special_tokens import (
     SpecialSpan,
     SpecialTokenMatcher,
     matcher_of,
-    overlapping_special_tokens,
+    overlap_endings,
 )
 from renderers.tokenizers.token_bytes import TokenBytes
 
@@ -55,6 +55,7 @@ class TokenizerInfo:
     name_or_path: str = ""
     chat_templates: Mapping[str, str] = field(default_factory=dict)
     named_special_tokens: Mapping[str, str] = field(default_factory=dict)
+    generation_stop_ids: tuple[int, ...] = ()
 
 
 class AdapterBase:
@@ -126,6 +127,11 @@ class AdapterBase:
         return MappingProxyType(dict(self._info.named_special_tokens))
 
     @property
+    def generation_stop_ids(self) -> tuple[int, ...]:
+        """IDs of the tokens that end generation, as the model's `generation_config.json` says."""
+        return self._info.generation_stop_ids
+
+    @property
     def special_tokens(self) -> Mapping[str, int]:
         """Every added token: its text and its ID."""
         return self._special_tokens
@@ -138,7 +144,17 @@ class AdapterBase:
     @cached_property
     def special_tokens_can_overlap(self) -> bool:
         """Whether text around a special token can make the tokenizer read another one in its place; see the protocol."""
-        return overlapping_special_tokens(tuple(self._special_tokens)) is not None
+        return bool(self.doubtful_endings)
+
+    @cached_property
+    def doubtful_endings(self) -> tuple[str, ...]:
+        """How a text ends after which the tokenizer may read another special token than was written; see the protocol."""
+        return overlap_endings(tuple(self._special_tokens))
+
+    @property
+    def cuts_long_texts(self) -> bool:
+        """Whether `needs_whole_text` depends on the text."""
+        return False
 
     def needs_whole_text(self, text: str) -> bool:
         """Whether only `encode_with_offsets` encodes this text exactly."""
@@ -155,6 +171,40 @@ class AdapterBase:
         """Start, end and ID of each special token in the text, from left to right."""
         require_no_surrogates(text)
         return self._matcher.find(text)
+
+    def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        raise NotImplementedError
+
+    def encode_batch(self, texts: Sequence[str], searched: Sequence[str] | None = None) -> list[list[int]]:
+        """IDs of each text, special tokens recognised; see the protocol."""
+        cut = [
+            self._at_special_tokens(*pair) for pair in zip(texts, texts if searched is None else searched, strict=True)
+        ]
+        ordinary = [part for parts in cut for part in parts if isinstance(part, str)]
+        encoded = iter(self.encode_ordinary_batch(ordinary) if ordinary else ())
+        batch: list[list[int]] = []
+        for parts in cut:
+            ids: list[int] = []
+            for part in parts:
+                if isinstance(part, int):
+                    ids.append(part)
+                else:
+                    ids += next(encoded)
+            batch.append(ids)
+        return batch
+
+    def _at_special_tokens(self, text: str, searched: str) -> list[str | int]:
+        """A text cut at the special tokens that `searched` holds: texts and IDs."""
+        parts: list[str | int] = []
+        position = 0
+        for start, end, token_id in self.find_special_tokens(searched):
+            if start > position:
+                parts.append(text[position:start])
+            parts.append(token_id)
+            position = end
+        if position < len(text):
+            parts.append(text[position:])
+        return parts
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token stands for, or b"" for an ID that does not exist."""

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 TOKENIZER_FILE = "tokenizer.json"
 CONFIG_FILE = "tokenizer_config.json"
+GENERATION_FILE = "generation_config.json"
 TEMPLATE_FILE = "chat_template.jinja"
 MORE_TEMPLATES_FOLDER = "additional_chat_templates"
 
 # What decides tokens and templates, and nothing of the model's weights.
-_HUB_FILES = (TOKENIZER_FILE, CONFIG_FILE, "special_tokens_map.json", TIKTOKEN_FILE, "tokenization_*.py")
+_HUB_FILES = (TOKENIZER_FILE, CONFIG_FILE, "special_tokens_map.json", TIKTOKEN_FILE, "tokenization_*.py", GENERATION_FILE)
 _HUB_TEMPLATES = (TEMPLATE_FILE, f"{MORE_TEMPLATES_FOLDER}/*.jinja")
 
 
@@ -159,7 +160,15 @@ def _read_info(folder: Path, name_or_path: str, config: Mapping[str, Any]) -> To
         templates = {"default": (folder / TEMPLATE_FILE).read_text(encoding="utf-8")}
     for path in sorted((folder / MORE_TEMPLATES_FOLDER).glob("*.jinja")):
         templates[path.stem] = path.read_text(encoding="utf-8")
-    return TokenizerInfo(name_or_path, templates, named_special_tokens_of(config))
+    return TokenizerInfo(name_or_path, templates, named_special_tokens_of(config), generation_stop_ids_of(folder))
+
+
+def generation_stop_ids_of(folder: Path) -> tuple[int, ...]:
+    """The `eos_token_id` of a folder's `generation_config.json`: one ID or several, or none where there is no file."""
+    config = read_json(folder / GENERATION_FILE)
+    found = config.get("eos_token_id") if isinstance(config, dict) else None
+    ids = found if isinstance(found, list) else [found]
+    return tuple(token_id for token_id in ids if isinstance(token_id, int))
 
 
 def read_json(path: Path) -> Any:

@@ -39,6 +39,17 @@ class TokenizerAdapter(Protocol):
         `find_special_tokens` on the whole text tells.
         """
 
+    @property
+    def doubtful_endings(self) -> tuple[str, ...]:
+        """How a text may end so that, before a written special token, the tokenizer may read another one in its place.
+
+        Empty where `special_tokens_can_overlap` is false. An empty text among them means that any text is doubtful.
+        """
+
+    @property
+    def cuts_long_texts(self) -> bool:
+        """Whether `needs_whole_text` depends on the text: the tokenizer's own class cuts long ones."""
+
     def needs_whole_text(self, text: str) -> bool:
         """Whether only `encode_with_offsets` encodes this text exactly.
 
@@ -54,6 +65,12 @@ class TokenizerAdapter(Protocol):
 
     def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode_ordinary` of each text, in one call."""
+
+    def encode_batch(self, texts: Sequence[str], searched: Sequence[str] | None = None) -> list[list[int]]:
+        """IDs of each text, where `splits_at_special_tokens` holds: special tokens recognised, all else ordinary.
+
+        `searched` are texts of the same lengths in which special tokens are searched, where that is not the texts.
+        """
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """IDs of the whole text, special tokens recognised, nothing added; and each token's character range."""
@@ -90,6 +107,10 @@ class TokenizerAdapter(Protocol):
     @property
     def named_special_tokens(self) -> Mapping[str, str]:
         """What a template may print by name: `bos_token`, `eos_token`, ... and their texts."""
+
+    @property
+    def generation_stop_ids(self) -> Sequence[int]:
+        """IDs of the tokens that end generation, where the tokenizer came with a `generation_config.json`."""
 
     @property
     def source(self) -> object:

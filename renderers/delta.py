@@ -1,0 +1,268 @@
+"""The delta bridge: what a template writes for new messages, appended once it is proved that nothing else changes.
+
+A template does not say which of its earlier output depends on later messages. So the bridge renders a small probe
+conversation that ends in the real reply and the real new messages, and takes what stands after the reply's stop token:
+the delta. That it may be appended is proved once for every shape of conversation, and the proof is kept. Any doubt is a
+refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import nodes
+
+from renderers.bridging import labelled, refuse_input, refuse_reply
+from renderers.cache import GenerationCache
+from renderers.conversation import History, tool_names
+from renderers.delta_proof import OUTSIDE, SYSTEM, USER, Case, Certificate, Delta, measure_delta, prove
+from renderers.errors import TemplateError
+from renderers.labels import POLICY, Runs, make_label, message_of
+from renderers.messages import NO_TOOLS, Tools, check_arguments, validate_messages, validate_tools
+from renderers.opening import opening_ids
+from renderers.parsed import ParsedResponse
+from renderers.refusal import BridgeRefusal, RefusalReason
+from renderers.rendered import RenderedTokens, Segment
+from renderers.shapes import Shape, markers_of, message_shape
+from renderers.template.inputs import plain_data
+from renderers.token_ids import as_token_ids
+
+if TYPE_CHECKING:
+    from renderers.default import DefaultRenderer
+
+_CERTIFICATE_BYTES, _BYTES_EACH = 4 << 20, 2000
+_POLICY = make_label(-1, POLICY)
+
+
+class Bridge(RenderedTokens):
+    """The result of a delta bridge.
+
+    Attributes:
+        certificate: the premises that were checked.
+    """
+
+    def __init__(self, segment: Segment, *, certificate: Certificate, **about: Any) -> None:
+        super().__init__(segment, **about)
+        self.certificate = certificate
+
+
+class Messages:
+    """A conversation's messages, shared with the conversations that it was extended from."""
+
+    __slots__ = ("earlier", "own")
+
+    def __init__(self, own: Sequence[Mapping[str, Any]], earlier: Messages | None = None) -> None:
+        self.own = tuple(own)
+        self.earlier = earlier
+
+    def all(self) -> list[Mapping[str, Any]]:
+        """Every message, the first one first."""
+        parts: list[tuple[Mapping[str, Any], ...]] = []
+        chain: Messages | None = self
+        while chain is not None:
+            parts.append(chain.own)
+            chain = chain.earlier
+        return [message for part in reversed(parts) for message in part]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Messages, (self.all(),))  # flat: a chain of thousands would be too deep
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaState:
+    """What a delta bridge knows of the conversation before it.
+
+    Attributes:
+        messages: the messages, replies as they were parsed.
+        shape: their shape.
+        is_open: whether the assistant's turn is open at the end.
+    """
+
+    messages: Messages
+    shape: Shape
+    is_open: bool
+
+
+class DeltaBridges:
+    """The delta bridges of one DefaultRenderer, with the certificates that they rest on."""
+
+    def __init__(self, renderer: DefaultRenderer, tree: nodes.Template) -> None:
+        self._renderer = renderer
+        self._markers = markers_of(tree)
+        self._certificates: GenerationCache[Any, Certificate | BridgeRefusal] = GenerationCache(_CERTIFICATE_BYTES)
+
+    def state_of(self, messages: Sequence[Mapping[str, Any]], *, is_open: bool) -> DeltaState:
+        """What a render's result carries to its bridges."""
+        own = [plain_data(message) for message in messages]
+        return DeltaState(Messages(own), self._folded(Shape(), own), is_open)
+
+    def bridge(
+        self,
+        previous_prompt: Sequence[int] | RenderedTokens,
+        completion_ids: Sequence[int],
+        new_messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+    ) -> Bridge | BridgeRefusal:
+        """See `Renderer.bridge`."""
+        messages = validate_messages(new_messages)
+        check_arguments(messages)
+        completion = as_token_ids(completion_ids, "previous_completion_ids")
+        given_tools = None if tools is None else validate_tools(tools)
+        if isinstance(previous_prompt, RenderedTokens):
+            previous, history = previous_prompt, previous_prompt.history
+        else:
+            previous = _as_rendered(as_token_ids(previous_prompt, "previous_prompt_ids"))
+            history = None
+        refusal = refuse_input(previous, completion, messages)
+        if refusal is None:
+            refusal = self._refuse_history(history, given_tools)
+        if refusal is not None:
+            return refusal
+        state: DeltaState | None = None if history is None else history.state
+        known_tools = history.tools if history is not None else given_tools or NO_TOOLS
+
+        tail = previous.token_ids if state is None else _open_turn(previous)
+        opening = opening_ids(self._renderer.tokenizer, tail, (), self._renderer.grammar.reasoning_markers)
+        stream = self._renderer.grammar.stream(tools=known_tools.schemas, opening_ids=opening)
+        stream.feed(completion)
+        parsed = stream.finish()
+        refusal = refuse_reply(parsed, len(completion))
+        if refusal is not None:
+            return refusal
+        case = self._case(parsed, [plain_data(message) for message in new_messages], known_tools, completion, opening)
+        certificate = self._certificate(state, case, knows_tools=history is not None or given_tools is not None)
+        if isinstance(certificate, BridgeRefusal):
+            return certificate
+        first = None if state is None else state.shape.first
+        probe = [SYSTEM, USER] if first is not None and first[0] == "system" else [USER]
+        delta = measure_delta(self._renderer, probe, case)
+        if isinstance(delta, BridgeRefusal):
+            return delta
+        if state is None and not self._is_open(previous.token_ids, probe, known_tools):
+            detail = "the previous prompt does not end in the template's generation prompt"
+            return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+        return self._extended(previous, state, case, delta, certificate)
+
+    def _refuse_history(self, history: History | None, tools: Tools | None) -> BridgeRefusal | None:
+        if history is None:
+            return None
+        if history.family != self._renderer.format_name:
+            detail = f"the previous prompt was rendered in another format ({history.family})"
+            return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+        if tools is not None and tools.key != history.tools.key:
+            return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the tools are not those of the previous prompt")
+        if not history.state.is_open:
+            detail = "the previous prompt was rendered without a generation prompt: no assistant's turn is open"
+            return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+        return None
+
+    def _case(
+        self,
+        parsed: ParsedResponse,
+        new: Sequence[Mapping[str, Any]],
+        tools: Tools,
+        completion: list[int],
+        opening: list[int],
+    ) -> Case:
+        """The reply in the forms that a history may hold it in, its calls under the IDs that the results name."""
+        form = parsed.to_message()
+        results = [message for message in new if message["role"] == "tool"]
+        for sampled, call, result in zip(parsed.valid_tool_calls, form.get("tool_calls") or (), results, strict=False):
+            if result.get("tool_call_id") is not None and sampled.id not in sampled.raw:
+                call["id"] = result["tool_call_id"]
+        if form["content"] is None and not self._takes_null_content:
+            form["content"] = ""
+        equal: list[Mapping[str, Any]] = []
+        if form.get("reasoning_content") == "":
+            equal.append({name: value for name, value in form.items() if name != "reasoning_content"})
+        elif "reasoning_content" not in form:
+            equal.append({**form, "reasoning_content": ""})
+        assumed = None
+        if self._renderer.config.tool_parser is None and results and not form.get("tool_calls"):
+            assumed = {**form, "content": "", "tool_calls": [_answered_call(result) for result in results]}
+        return Case(parsed, form, equal, assumed, new, tools, completion, opening)
+
+    def _certificate(self, state: DeltaState | None, case: Case, *, knows_tools: bool) -> Certificate | BridgeRefusal:
+        new = tuple(message_shape(message, self._markers) for message in case.new)
+        reply = message_shape(case.form, self._markers)
+        key = (None if state is None else state.shape, reply, new, case.parsed.stop, case.tools.key, knows_tools)
+        found = self._certificates.get(key)
+        if found is None:
+            own = None if state is None else state.messages.all()
+            found = prove(self._renderer, own, case, knows_tools=knows_tools)
+            self._certificates.put(key, found, _BYTES_EACH)
+        return found
+
+    def _extended(
+        self,
+        previous: RenderedTokens,
+        state: DeltaState | None,
+        case: Case,
+        delta: Delta,
+        certificate: Certificate,
+    ) -> Bridge:
+        segment = labelled(case.completion, _POLICY, previous.segment)
+        ids, runs = delta.ids, Runs()
+        if case.parsed.stop is None:  # the model was cut off: the template closes its turn
+            ids = [delta.reply[-1], *ids]
+            runs.add(1, OUTSIDE)
+        runs.extend(delta.runs)
+        history, offset = previous.history, None
+        if history is not None and state is not None:
+            own = [case.form, *case.new]
+            known = DeltaState(Messages(own, state.messages), self._folded(state.shape, own), is_open=True)
+            offset = history.count + 1
+            history = replace(history, count=offset + len(case.new), state=known)
+        validated = validate_messages([case.form, *case.new])
+        return Bridge(
+            Segment([ids], runs, segment),
+            certificate=certificate,
+            message_roles=[message.role for message in validated[1:]],
+            message_tool_names=tool_names(validated)[1:],
+            mask_known=self._renderer.config.provenance == "traced",
+            message_offset=offset,
+            extension_start=segment.total,
+            history=history,
+        )
+
+    # What the template is like --------------------------------------------------------------------------------------
+
+    def _folded(self, shape: Shape, messages: Sequence[Mapping[str, Any]]) -> Shape:
+        for message in messages:
+            shape = shape.followed_by(message_shape(message, self._markers))
+        return shape
+
+    @cached_property
+    def _takes_null_content(self) -> bool:
+        """Whether the template takes calls without content."""
+        call = {"id": "call00001", "type": "function", "function": {"name": "probe", "arguments": {"key": "value"}}}
+        try:
+            text = self._renderer.encoded([USER, {"role": "assistant", "tool_calls": [call]}], NO_TOOLS).traced.text
+        except TemplateError:
+            return False
+        return "value" in text
+
+    def _is_open(self, ids: Sequence[int], probe: Sequence[Mapping[str, Any]], tools: Tools) -> bool:
+        """Whether a prompt ends in the template's generation prompt."""
+        whole = self._renderer.encoded(probe, tools, add_generation_prompt=True)
+        end = _open_turn(RenderedTokens(Segment(whole.parts, whole.runs), message_roles=[], message_tool_names=[]))
+        return list(ids[len(ids) - len(end) :]) == end
+
+
+def _answered_call(result: Mapping[str, Any]) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": result.get("name") or "probe", "arguments": {}}
+    return {"id": result.get("tool_call_id") or "call00001", "type": "function", "function": function}
+
+
+def _as_rendered(ids: list[int]) -> RenderedTokens:
+    return RenderedTokens(labelled(ids, OUTSIDE, None), message_roles=[], message_tool_names=[])
+
+
+def _open_turn(previous: RenderedTokens) -> list[int]:
+    """The tokens of a prompt after its last message: the generation prompt."""
+    segment = previous.segment
+    count, label = ([(0, OUTSIDE), *segment.runs.items()])[-1]
+    return segment.own_ids()[-count:] if count and message_of(label) < 0 else []
