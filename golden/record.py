@@ -19,6 +19,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from golden.defaults import config_of, is_default
 from golden.files import DATA, FAMILIES, goldens, write_golden
 from golden.official import Official
 from golden.prune import pruned
@@ -99,6 +100,8 @@ def _golden(family: str, scenario: Scenario, official: Official, today: str) -> 
 def _renderer(official: Official, scenario: Scenario) -> Renderer[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if is_default(official.model):
+            return create_renderer(official.tokenizer, config_of(official.model, scenario.settings, scenario.config))
         return create_renderer(
             official.tokenizer,
             model=official.model,

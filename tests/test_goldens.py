@@ -8,15 +8,22 @@ from typing import Any
 
 import pytest
 
+from golden.defaults import config_of, is_default, own_template
 from golden.files import goldens
 from renderers import BridgeRefusal, Renderer, create_renderer
 
 GOLDENS = list(goldens())
 
 
-def _renderer(golden: dict[str, Any]) -> Renderer[Any]:
+def _renderer(golden: dict[str, Any], **config: Any) -> Renderer[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if is_default(golden["model"]):
+            return create_renderer(
+                f"golden:{golden['tokenizer']}",
+                config_of(golden["model"], golden["settings"], {**golden["config"], **config}),
+                chat_template=own_template(golden["model"]),
+            )
         return create_renderer(
             f"golden:{golden['tokenizer']}",
             model=golden["model"],
@@ -85,6 +92,20 @@ def test_bridge(golden: dict[str, Any]) -> None:
             assert not isinstance(result, BridgeRefusal), result
             assert renderer.decode(result.extension_ids) == bridge["tail"]
             assert result.token_ids == [*rendered.token_ids, *completion, *bridge["extension_ids"]]
+
+
+@pytest.mark.parametrize(
+    "golden", [one for one in GOLDENS if is_default(one["model"])], ids=lambda one: f"{one['family']}-{one['name']}"
+)
+def test_the_default_renderer_without_masks(golden: dict[str, Any]) -> None:
+    renderer = _renderer(golden, provenance="plain", bridge="refuse")
+    rendered = _render(renderer, golden)
+    assert rendered.token_ids == [token[0] for token in golden["tokens"]]
+    assert rendered.message_indices == [token[2] for token in golden["tokens"]]
+    assert rendered.sampled_mask == []
+    if "bridge" in golden:
+        completion = [token[0] for token in golden["completion"]]
+        assert isinstance(renderer.bridge(rendered, completion, golden["bridge"]["new_messages"]), BridgeRefusal)
 
 
 def test_goldens_are_json_that_a_person_can_read() -> None:
