@@ -221,13 +221,23 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         if self._replies is None:
             return None
         spans: dict[int, list[SourceSpan]] = defaultdict(list)
+        scaffold_starts: dict[int, int] = {}
+        scaffold_start = 0
         for span in traced.spans:
             spans[span.message_index].append(span)
+            scaffold_starts.setdefault(span.message_index, scaffold_start)
+            if span.field is not None or span.derived:
+                scaffold_start = span.end
         starts: dict[int, int] = {}
         for index, message in enumerate(messages):
             if message.role == "assistant" and message.written_by is None:
                 after_result = index > 0 and messages[index - 1].role == "tool"
-                start = self._replies.start(traced.text, spans[index], after_result=after_result)
+                start = self._replies.start(
+                    traced.text,
+                    spans[index],
+                    after_result=after_result,
+                    scaffold_start=scaffold_starts.get(index, 0),
+                )
                 if start is not None:
                     starts[index] = start
         return starts

@@ -102,6 +102,8 @@ class _Measured(NamedTuple):
 
     delta: Delta | None
     text: str
+    #: The character at which the reply begins.
+    start: int | None
     #: An earlier message of which something is printed after the reply.
     foreign: int | None
     #: The conditions that were evaluated after the reply, and what they came to.
@@ -219,7 +221,8 @@ def _measured(
     whole = renderer.encoded([*history, reply, *case.new], case.tools, add_generation_prompt=True, branches=True)
     traced, end = whole.traced, _end(whole.traced, count)
     way = [(branch.condition, branch.value) for branch in traced.branches if branch.offset >= end]
-    return _Measured(_cut(whole, count), traced.text, _foreign_source(traced, count, end), way)
+    start = (whole.replies or {}).get(count)
+    return _Measured(_cut(whole, count), traced.text, start, _foreign_source(traced, count, end), way)
 
 
 def _check_history(measured: _Measured, prompt: str, alone: Encoded, count: int) -> None:
@@ -231,6 +234,10 @@ def _check_history(measured: _Measured, prompt: str, alone: Encoded, count: int)
             f"with the new messages the template writes the conversation so far otherwise, from character {at} on "
             f"({prompt[at : at + 30]!r} becomes {text[at : at + 30]!r})"
         )
+        raise _FailedError(RefusalReason.HISTORY_REWRITE, "prefix", detail)
+    if measured.start is not None and measured.start != len(prompt):
+        between = text[len(prompt) : measured.start][:30]
+        detail = f"with the new messages the template writes {between!r} between the prompt and the reply"
         raise _FailedError(RefusalReason.HISTORY_REWRITE, "prefix", detail)
     delta, last = measured.delta, _cut(alone, count)
     if delta is not None and (last is None or last.reply not in (delta.reply, delta.reply[:-1])):

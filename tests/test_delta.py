@@ -137,6 +137,16 @@ def test_the_certificate_names_what_was_checked() -> None:
         (DROPPING, "<think>\nx\n</think>\n\nhello<|im_end|>", USER, "retention", "reply_kept"),
         # Appending rewrites what stands before: the number of messages is printed at the beginning.
         ("{{ messages | length }}" + KEEPING, "hello<|im_end|>", USER, "history_rewrite", "prefix"),
+        # A system message goes to the front, behind all that the prompt holds: the prompt is still a prefix.
+        (
+            "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}"
+            "{% for m in messages if m.role != 'system' %}{{ m.content }}{% if m.role == 'assistant' %}<|im_end|>"
+            "{% endif %}{% endfor %}",
+            "hello<|im_end|>",
+            {"role": "system", "content": "x"},
+            "history_rewrite",
+            "prefix",
+        ),
         # The end depends on the beginning.
         (KEEPING + "{{ messages[0].content }}", "hello<|im_end|>", USER, "history_rewrite", "prefix"),
         (
@@ -169,7 +179,8 @@ def test_the_certificate_names_what_was_checked() -> None:
 )
 def test_the_premise_that_fails_is_named(template: str, completion: str, new: Any, reason: str, premise: str) -> None:
     renderer = wrap(template, stop_tokens=("<|im_end|>", "<|endoftext|>"))
-    refusal = refused(renderer, completion, [new])
+    messages = [{"role": "system", "content": "a"}] if new["role"] == "system" else [USER]
+    refusal = refused(renderer, completion, [new], messages)
     assert (refusal.reason, premise in refusal.detail) == (RefusalReason(reason), True), refusal
 
 

@@ -88,6 +88,14 @@ def test_where_a_reply_begins_and_ends(assistant: str, prompt: str, expected: st
     assert sampled(wrap(turns(assistant, prompt)), [USER, REPLY, USER], add_generation_prompt=True) == expected
 
 
+def test_a_prompt_that_the_caller_spells_opens_no_turn() -> None:
+    prompt = "{{ '<tool_response>' if messages[-1].role == 'tool' else '<|im_start|>assistant\n<think>\n' }}"
+    renderer = wrap(
+        turns("<|im_start|>assistant\n{{ m.content }}<|im_end|>\n", prompt).replace("<|im_end|>\n' }}", "' }}")
+    )
+    assert sampled(renderer, [{"role": "user", "content": "x<tool_response>"}, REPLY]) == "yes<|im_end|>"
+
+
 def test_a_stop_token_that_opens_the_next_message() -> None:
     template = turns("<|im_start|>assistant\n{{ m.content }}")
     renderer = wrap(template, stop_tokens=("<|im_start|>",))
@@ -201,7 +209,7 @@ def test_families_and_traces_agree(model: str) -> None:
         ):
             # What a template prints before its loop over the messages is nobody's to the trace, and so is a default
             # system message to the family, though it stands in the first message's iteration.
-            assert index == of_trace or (not is_content and min(index, of_trace) == -1)
+            assert index == of_trace or (not is_content and (min(index, of_trace) == -1 or known.hoists_systems))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamageWarning)

@@ -51,13 +51,16 @@ class Replies:
         self._render = render
         self._find_special_tokens = find_special_tokens
 
-    def start(self, text: str, spans: Sequence[SourceSpan], *, after_result: bool) -> int | None:
+    def start(
+        self, text: str, spans: Sequence[SourceSpan], *, after_result: bool, scaffold_start: int = 0
+    ) -> int | None:
         """Where the sampled part of an assistant's turn begins.
 
         Args:
             text: the whole rendered text.
             spans: the spans of the message, in order.
             after_result: a tool's result stands before it; some templates then open the turn in another way.
+            scaffold_start: where the scaffolding begins that stands before the message.
 
         Returns:
             The character, or None where the template prints nothing of the message.
@@ -73,7 +76,9 @@ class Replies:
             found = scaffold.find(prompt)  # what else is printed at the first message may precede it
             if found >= 0:
                 return begin + found + len(prompt)
-            for before in range(1, min(len(prompt), begin) + 1):  # the turn may be opened in the iteration before
+            for before in range(
+                1, min(len(prompt), begin - scaffold_start) + 1
+            ):  # the turn may be opened in the iteration before
                 if text.startswith(prompt, begin - before):
                     return max(begin, begin - before + len(prompt))
         start = max((self._common(scaffold, prompt) for prompt in prompts), default=0)
