@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from renderers.tokenizers.spellings import LONGEST_SPELLING, ordinary_spellings
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from renderers.testing.choices import Choices
     from renderers.tokenizers.protocol import TokenizerAdapter
-
-#: Longest token, in bytes, that a resegmentation uses. Longer ones are rare, and looking for them costs time.
-_LONGEST = 16
 
 
 class Segmenter:
@@ -24,12 +23,7 @@ class Segmenter:
     def __init__(self, adapter: TokenizerAdapter) -> None:
         self._adapter = adapter
         self._special = frozenset(adapter.special_tokens.values())
-        self._ids: dict[bytes, int] = {}
-        for token_id in range(adapter.vocabulary_size):
-            if token_id not in self._special:
-                spelled = adapter.token_bytes(token_id)
-                if spelled and len(spelled) <= _LONGEST:
-                    self._ids.setdefault(spelled, token_id)
+        self._ids = ordinary_spellings(adapter)
 
     def spelled(self, pieces: Sequence[bytes]) -> list[int]:
         """IDs of the tokens with exactly these bytes.
@@ -68,10 +62,14 @@ class Segmenter:
         start = 0
         while start < len(text):
             ends = [
-                end for end in range(start + 1, min(start + _LONGEST, len(text)) + 1) if text[start:end] in self._ids
+                end
+                for end in range(start + 1, min(start + LONGEST_SPELLING, len(text)) + 1)
+                if text[start:end] in self._ids
             ]
             if not ends:
-                raise ValueError(f"no token begins {text[start : start + _LONGEST]!r}: this vocabulary lacks a byte")
+                raise ValueError(
+                    f"no token begins {text[start : start + LONGEST_SPELLING]!r}: this vocabulary lacks a byte"
+                )
             end = choices.pick(ends)
             ids.append(self._ids[text[start:end]])
             start = end
