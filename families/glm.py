@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import model_validator
@@ -241,16 +242,15 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
         """All reasoning stays with `clear_thinking=False`."""
         return -1 if self.config.clear_thinking is False else super().template_floor(history)
 
-    def look_ahead(self, messages: Sequence[Message]) -> frozenset[int]:
-        """The assistant's turns after the same user message as one that has `reasoning_content`: 5.1 asks for them."""
-        cycles: list[list[int]] = [[]]
-        for index, message in enumerate(messages):
-            if message.role == "user":
-                cycles.append([])
-            elif message.role == "assistant":
-                cycles[-1].append(index)
-        thinking = [cycle for cycle in cycles[1:] if any(messages[i].reasoning_text is not None for i in cycle)]
-        return frozenset(index for cycle in thinking for index in cycle)
+    def look_ahead(self, messages: Sequence[Message]) -> Sequence[bool]:
+        """Whether a turn after the same user message has `reasoning_content`, which 5.1 asks for."""
+        cycles = list(accumulate(message.role == "user" for message in messages))
+        thinking = {
+            cycle
+            for cycle, message in zip(cycles, messages, strict=True)
+            if cycle and message.role == "assistant" and message.reasoning_text is not None
+        }
+        return [cycle in thinking for cycle in cycles]
 
     def _block(self, turn: Turn) -> str | None:
         """What stands between the tags of the think block, or None where a closing tag stands alone."""
@@ -259,7 +259,7 @@ class GLM5Renderer(GLMRenderer[GLM5Config]):
             case "4.7" | "5":
                 return reasoning.strip() if reasoning else None
             case "5.1" if turn.keeps_reasoning and reasoning is None:
-                thinks = turn.index in turn.ahead
+                thinks = turn.ahead
                 if turn.follows_last_query:
                     thinks = self.config.enable_thinking is not False
                 return "" if thinks else None

@@ -173,9 +173,10 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         """Whether the library never sees a message, and so takes the one before it for the last."""
         return not self.is_template and message.role in {"system", "developer"}
 
-    def look_ahead(self, messages: Sequence[Message]) -> int:
-        """Position of the last message as the reference sees them."""
-        return max((place for place, one in enumerate(messages) if not self._is_passed_over(one)), default=0)
+    def look_ahead(self, messages: Sequence[Message]) -> Sequence[bool]:
+        """Whether it is the last message as the reference sees them."""
+        last = max((place for place, one in enumerate(messages) if not self._is_passed_over(one)), default=0)
+        return [place == last for place in range(len(messages))]
 
     def recover_state(self, token_ids: Sequence[int]) -> State:
         """IDs of calls are not in the tokens; nor is reasoning that was left out, which may come back."""
@@ -246,7 +247,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         if self.is_template:
             harmony.check_for_template(turn.message, turn.index)
             calls = self._first_call(out, turn, calls)
-        is_end = turn.ended and turn.index == turn.ahead
+        is_end = turn.ended and turn.ahead
         shows_empty = self.is_template and is_end and turn.reasoning is not None and not calls
         if turn.keeps_reasoning and (turn.reasoning or shows_empty):
             harmony.write_part(out, harmony.ANALYSIS, turn.reasoning or "")

@@ -6,6 +6,7 @@ reasoning) and Thinking-2507 (the prompt opens the reasoning). See docs/families
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
@@ -114,6 +115,22 @@ class Qwen3Renderer(ChatMLRenderer[Qwen3Config]):
         if not self._reasons:
             return NEVER
         return history.last_query if history.last_query >= 0 else history.count - 1
+
+    def recover_state(self, token_ids: Sequence[int]) -> None:
+        """Nothing but that there is a query: IDs that show none do not tell what the template takes for one."""
+        if self._reasons and self.config.thinking_retention is None and not self._shows_query(token_ids):
+            raise LookupError("the prompt shows no user's question, and without one the template drops all reasoning")
+
+    def _shows_query(self, token_ids: Sequence[int]) -> bool:
+        opener, place = self.tokenizer.special_tokens["<|im_start|>"], -1
+        while True:
+            try:
+                place = token_ids.index(opener, place + 1)
+            except ValueError:
+                return False
+            turn = self.decode(token_ids[place + 1 : place + 6])
+            if turn.startswith("user\n") and not turn.startswith(("user\n<tool_response>", "user\n<|im_end|>")):
+                return True
 
     def write_preamble(self, out: Writer, conversation: Conversation) -> None:
         """The tools share a turn with the system message, or have one of their own."""

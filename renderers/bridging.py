@@ -18,8 +18,8 @@ from renderers.token_ids import as_token_ids
 from renderers.writer import Writer
 
 if TYPE_CHECKING:
-    from renderers.encoding import Encoder
     from renderers.family import FamilyRenderer
+    from renderers.scribe import Scribe
 
 #: What a plain list of IDs says of the conversation: an earlier query and answer, and perhaps reasoning after them. Two
 #: messages stand for however many there were; only comparisons with what follows are ever made.
@@ -31,7 +31,7 @@ _COMPLETION = make_label(-1, POLICY)
 
 def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another, in the order in which they are cheap to find
     renderer: FamilyRenderer[Any],
-    encoder: Encoder,
+    scribe: Scribe,
     previous_prompt: Sequence[int] | RenderedTokens,
     completion_ids: Sequence[int],
     new_messages: Sequence[Mapping[str, Any]],
@@ -73,18 +73,16 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     if given_tools is not None and given_tools.key != history.tools.key:
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the tools are not those of the previous prompt")
 
-    stream = renderer.grammar.stream(tools=history.tools.schemas, opening_ids=tail[opening:])
-    stream.feed(completion)
-    reply = stream.finish(with_spans=False)
+    reply = renderer.reader.recall(completion, tail[opening:], history.tools)
     refusal = refuse_reply(reply, len(completion))
     if refusal is not None:
         return refusal
 
     asked, reply_index = history, history.count
-    history = renderer.follow(history, [_as_message(reply)])[-1].after
+    history = scribe.follow(history, [_as_message(reply)])[-1].after
     if reply.reasoning_content is not None and renderer.is_reasoning(reply.reasoning_content):
         history = history.with_reasoning_at(reply_index)
-    places = renderer.follow(history, messages)
+    places = scribe.follow(history, messages)
     last = places[-1].after
     for message in messages:
         refusal = renderer.refuse_extension(message)
@@ -99,12 +97,12 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     if not (keeps_stop and reply.stop in renderer.closing_stops):
         close.scaffold(reply.unclosed + renderer.close_after(reply))
     try:
-        written, final = renderer.write_messages(places, last)
+        written, final = scribe.write(places, last)
     except UnsupportedMessageError as error:
         return BridgeRefusal(RefusalReason.UNSUPPORTED_MESSAGE, str(error))
     prompt_end = Writer()
     renderer.write_generation_prompt(prompt_end, final.state)
-    parts, runs = encoder.join([renderer.frame(close), *[one.fragment for one in written], renderer.frame(prompt_end)])
+    parts, runs = scribe.join(close, written, prompt_end)
     if reply.stop is not None and not keeps_stop:
         sampled = completion[reply.closed_at - 1]
         expected = parts[0][0]

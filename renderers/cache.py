@@ -39,11 +39,13 @@ class GenerationCache(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Keep a value that takes about `size` bytes, its key included."""
+        """Keep a value that takes about `size` bytes, its key included; also one that has grown."""
         if size <= self._limit:
             self._add(key, (value, size))
 
     def _add(self, key: K, entry: tuple[V, int]) -> None:
+        if (earlier := self._young.get(key)) is not None:
+            self._young_bytes -= earlier[1]
         if self._young_bytes + entry[1] > self._limit:
             self._old, self._young, self._young_bytes = self._young, {}, 0
         self._young[key] = entry

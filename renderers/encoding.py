@@ -1,39 +1,73 @@
 """Pieces of text to token IDs and labels, exactly as the tokenizer encodes the whole text.
 
-What stands between two special tokens, a *chunk*, always encodes alone. So the text is split at special tokens as the
-tokenizer does, every chunk is looked up in a cache, and all that are missing are encoded in one batch.
+What stands between two special tokens always encodes alone. So the text of a message is encoded once, from its first
+special token to its last, and kept as a *fragment*; a conversation is its fragments, joined by the short texts between
+them. Labels are made when they are first asked for.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import NamedTuple, TypeAlias
 
+from renderers.assembly import Assembly, ReplyState
 from renderers.cache import GenerationCache
 from renderers.errors import MessageError, TokenizerError, ToolsError
-from renderers.labels import TEMPLATE, Runs, is_sampled, message_of, with_owner
+from renderers.labels import Runs, message_of
 from renderers.tokenizers.protocol import TokenizerAdapter
 from renderers.writer import Piece
 
 CACHE_BYTES = 64 << 20
-_BYTES_PER_TOKEN = 40  # a list's pointer and an int object
+BYTES_PER_TOKEN = 40  # a list's pointer and an int object
+_NO_TEXT = ("", "")
 _NOBODY = "\0"  # stands for the caller's characters where only the template's may match; in no special token
 
-
-class Chunk(NamedTuple):
-    """Encoded text between special tokens that the template wrote."""
-
-    ids: list[int]
-    #: Positions of stop tokens, where the caller's text spells some.
-    stops: tuple[int, ...]
+#: A text, and the text of the same length in which special tokens are searched: where the caller's must not match, its
+#: characters are masked.
+Text: TypeAlias = tuple[str, str]
+#: A special token that the template wrote, as ID and label, and the pieces of text after it.
+Section: TypeAlias = tuple[int, int, list[Piece]]
 
 
-class _Pending(NamedTuple):
-    """A chunk before it is encoded: its key, and its texts with their labels."""
+@dataclass(slots=True)
+class Fragment:
+    """Pieces, encoded as far as nothing that stands before or after them can change it.
 
-    key: tuple[str, str] | str
-    texts: list[tuple[str, int]]
+    Attributes:
+        pieces: all the pieces.
+        head: the text before the first special token that the template wrote; all of it, where there is none.
+        ids: the tokens from there to the last special token; empty, where there is none.
+        tail: the text after that.
+        is_doubtful: the tokenizer, which sees only the text, may find other special tokens than those that were written.
+        labelled: the labels, once they were asked for.
+    """
+
+    pieces: Sequence[Piece]
+    head: Text = _NO_TEXT
+    ids: list[int] = field(default_factory=list)
+    tail: Text = _NO_TEXT
+    is_doubtful: bool = False
+    labelled: Labelled | None = None
+
+
+class Labelled(NamedTuple):
+    """The labels of a fragment.
+
+    Attributes:
+        head: the pieces before its first special token.
+        sections: its special tokens, each with the pieces of text after it.
+        entry, reply: what labels depend on, after the first special token and after the last.
+        runs: the labels of the tokens between these places, for this `entry`.
+    """
+
+    head: Sequence[Piece]
+    sections: Sequence[Section]
+    entry: ReplyState
+    reply: ReplyState
+    runs: Runs
 
 
 class Encoder:
@@ -56,9 +90,12 @@ class Encoder:
                 "sanitize_control_tokens needs a tokenizer whose text splits at special tokens, and this one has special "
                 "tokens that take the space around them, or prepends something to a text"
             )
-        self._chunks: GenerationCache[tuple[str, str] | str, Chunk] = GenerationCache(cache_bytes)
-        self._singles: dict[int, list[int]] = {}
-        self._scaffolds: GenerationCache[str, tuple[str | int, ...]] = GenerationCache(cache_bytes // 8)
+        # A tokenizer class that cuts long texts at fixed places has no sanitized form to be equal to.
+        self._may_cut = tokenizer.cuts_long_texts and not sanitize
+        self._doubtful_endings = tokenizer.doubtful_endings
+        self._encoded: GenerationCache[Text, list[int]] = GenerationCache(cache_bytes)
+        #: The special tokens in a piece of scaffolding.
+        self._written_in = lru_cache(maxsize=1000)(tokenizer.find_special_tokens)
 
     def encode(self, pieces: Sequence[Piece]) -> tuple[list[list[int]], Runs]:
         """IDs, in parts that must not be changed, and the label of each.
@@ -66,322 +103,258 @@ class Encoder:
         Raises:
             MessageError: where a text cannot be encoded (lone surrogates), naming the message.
         """
+        return self.join(self.fragments([pieces]))
+
+    # Fragments -----------------------------------------------------------------------------------------------------
+
+    def fragments(self, batch: Sequence[Sequence[Piece]]) -> list[Fragment]:
+        """A fragment of each list of pieces. What is not in the cache is encoded in one batch.
+
+        Raises:
+            MessageError: see `encode`.
+        """
+        if not self._by_chunk:
+            return [Fragment(pieces) for pieces in batch]
         try:
-            whole = "".join([text for text, _, _ in pieces])
-            # A tokenizer class that cuts long texts at fixed places has no sanitized form to be equal to.
-            if not self._by_chunk or (not self._sanitize and self._tokenizer.needs_whole_text(whole)):
-                return self._encode_whole(pieces, whole)
-            return self._encode_by_chunk(pieces, whole)
+            cut = [self._cut(pieces) for pieces in batch]
+            encoded = self._encode([closed for _, closed, _ in cut if closed[0]])
         except TokenizerError:
-            _raise_for_surrogates(pieces)
+            _raise_for_surrogates(chain.from_iterable(batch))
             raise
+        fragments = [
+            Fragment(pieces, head, encoded[closed] if closed[0] else [], tail)
+            for pieces, (head, closed, tail) in zip(batch, cut, strict=True)
+        ]
+        if self._doubtful_endings:
+            for fragment in fragments:
+                fragment.is_doubtful = self._is_doubtful(fragment.pieces)
+        return fragments
 
-    # By chunk ------------------------------------------------------------------------------------------------------
+    def _cut(self, pieces: Sequence[Piece]) -> tuple[Text, Text, Text]:
+        """The text before, from, and after the special tokens; see `Fragment`."""
+        text, searched = self._text(pieces)
+        start, position = len(text), 0
+        for piece, _, from_caller in pieces:
+            if not from_caller and (found := self._written_in(piece)):
+                start = position + found[0][0]
+                break
+            position += len(piece)
+        end = position = len(text)
+        for piece, _, from_caller in reversed(pieces):
+            position -= len(piece)
+            if not from_caller and (found := self._written_in(piece)):
+                end = position + found[-1][1]
+                break
+        return (text[:start], searched[:start]), (text[start:end], searched[start:end]), (text[end:], searched[end:])
 
-    def _encode_by_chunk(self, pieces: Sequence[Piece], whole: str) -> tuple[list[list[int]], Runs]:
-        split = self._split
-        if self._tokenizer.special_tokens_can_overlap and not self._finds_written_tokens(pieces, whole):
-            split = _unsplit  # then the whole text is one chunk, in which the tokenizer finds what it finds
-        sequence: list[_Pending | tuple[int, int]] = []  # a chunk, or a special token with its label
-        texts: list[tuple[str, int]] = []
-        masked: list[str] = []
+    def _encode(self, texts: Iterable[Text]) -> dict[Text, list[int]]:
+        """The IDs of texts that encode alone: from the cache, or encoded, all in one batch."""
+        encoded: dict[Text, list[int]] = {}
+        missing: dict[Text, None] = {}
+        for text in texts:
+            ids = self._encoded.get(text)
+            if ids is None:
+                missing[text] = None
+            else:
+                encoded[text] = ids
+        if missing:
+            searched = [one[1] for one in missing] if self._sanitize else None
+            for text, ids in zip(
+                missing, self._tokenizer.encode_batch([one[0] for one in missing], searched), strict=True
+            ):
+                encoded[text] = ids
+                self._encoded.put(text, ids, 200 + 2 * len(text[0]) + BYTES_PER_TOKEN * len(ids))
+        return encoded
 
-        def flush() -> None:
-            if texts:
-                key: tuple[str, str] | str
-                text = texts[0][0] if len(texts) == 1 else "".join([text for text, _ in texts])
-                key = (text, "".join(masked)) if self._sanitize else text
-                sequence.append(_Pending(key, texts.copy()))
-                texts.clear()
-            masked.clear()
+    def _searched(self, pieces: Sequence[Piece]) -> str:
+        """The text of some pieces in which special tokens are searched."""
+        if not self._sanitize:
+            return _text_of(pieces)
+        return "".join([_NOBODY * len(text) if from_caller else text for text, _, from_caller in pieces])
 
-        for text, label, from_caller in pieces:
-            if from_caller:
-                texts.append((text, label))
-                if self._sanitize:
-                    masked.append(_NOBODY * len(text))
+    def _text(self, pieces: Sequence[Piece]) -> Text:
+        text = _text_of(pieces)
+        return text, self._searched(pieces) if self._sanitize else text
+
+    # Conversations -------------------------------------------------------------------------------------------------
+
+    def join(self, fragments: Sequence[Fragment]) -> tuple[list[list[int]], Runs]:
+        """IDs and labels of the fragments' pieces, as of one text; see `encode`.
+
+        Raises:
+            MessageError: see `encode`.
+        """
+        try:
+            if not self._by_chunk or self._is_cut(fragments):
+                pieces = _pieces_of(fragments)
+                ids, offsets = self._tokenizer.encode_with_offsets(_text_of(pieces))
+                assembly = Assembly(self._tokenizer, self._stop_ids)
+                assembly.whole(pieces, ids, offsets)
+                return [ids], assembly.runs
+            is_sure, parts = self._join(fragments)
+            if not is_sure and not self._finds_written_tokens(fragments):
+                pieces = _pieces_of(fragments)  # one text, in which the tokenizer finds what it finds
+                assembly = Assembly(self._tokenizer, self._stop_ids)
+                parts = [self._ids(self._text(pieces))]
+                assembly.text(pieces, parts[0])
+                return parts, assembly.runs
+        except TokenizerError:
+            _raise_for_surrogates(_pieces_of(fragments))
+            raise
+        return parts, Runs.deferred(sum(map(len, parts)), lambda: self._label(fragments))
+
+    def _join(self, fragments: Sequence[Fragment]) -> tuple[bool, list[list[int]]]:
+        """Whether the tokenizer surely finds the special tokens that were written, and the IDs."""
+        is_sure = "" not in self._doubtful_endings
+        sequence: list[Text | list[int]] = []
+        text, searched = _NO_TEXT
+        for fragment in fragments:
+            text += fragment.head[0]
+            searched += fragment.head[1]
+            if not fragment.ids:
                 continue
-            for part in split(text):
-                if isinstance(part, int):
-                    flush()
-                    sequence.append((part, label))
-                else:
-                    texts.append((part, label))
-                    if self._sanitize:
-                        masked.append(part)
-        flush()
-        return self._assemble(sequence, self._encoded({item.key for item in sequence if isinstance(item, _Pending)}))
+            is_sure = is_sure and not fragment.is_doubtful and not searched.endswith(self._doubtful_endings)
+            if text:
+                sequence.append((text, searched))
+            sequence.append(fragment.ids)
+            text, searched = fragment.tail
+        if text:
+            sequence.append((text, searched))
+        between = self._encode([part for part in sequence if isinstance(part, tuple)])
+        return is_sure, [between[part] if isinstance(part, tuple) else part for part in sequence]
 
-    def _finds_written_tokens(self, pieces: Sequence[Piece], whole: str) -> bool:
-        """Whether the tokenizer finds each special token that the template wrote at its place in the whole text.
+    def _ids(self, text: Text) -> list[int]:
+        """The IDs of a text that encodes alone."""
+        ids = self._encoded.get(text)
+        return self._encode([text])[text] if ids is None else ids
+
+    def _is_cut(self, fragments: Sequence[Fragment]) -> bool:
+        return self._may_cut and self._tokenizer.needs_whole_text(_text_of(_pieces_of(fragments)))
+
+    def _is_doubtful(self, pieces: Sequence[Piece]) -> bool:
+        """Whether the tokenizer may find another special token in the place of one that was written here.
 
         Where special tokens can overlap, a caller's text may end in the beginning of one and take the first character
         of the next.
         """
-        if self._sanitize:
-            whole = "".join([_NOBODY * len(text) if from_caller else text for text, _, from_caller in pieces])
-        found = {start for start, _, _ in self._tokenizer.find_special_tokens(whole)}
+        searched = self._searched(pieces)
         position = 0
         for text, _, from_caller in pieces:
-            if not from_caller:
-                inner = position
-                for part in self._split(text):
-                    if isinstance(part, int):
-                        if inner not in found:
-                            return False
-                        inner += len(self._tokenizer.token_bytes(part).decode())
-                    else:
-                        inner += len(part)
+            if not from_caller and any(
+                searched.endswith(self._doubtful_endings, 0, position + start) for start, _, _ in self._written_in(text)
+            ):
+                return True
+            position += len(text)
+        return False
+
+    def _finds_written_tokens(self, fragments: Sequence[Fragment]) -> bool:
+        """Whether the tokenizer, which sees only the text, finds each special token that the template wrote."""
+        pieces = _pieces_of(fragments)
+        found = {
+            (start, token_id) for start, _, token_id in self._tokenizer.find_special_tokens(self._searched(pieces))
+        }
+        position = 0
+        for text, _, from_caller in pieces:
+            if not from_caller and any(
+                (position + start, token_id) not in found for start, _, token_id in self._written_in(text)
+            ):
+                return False
             position += len(text)
         return True
 
-    def _split(self, scaffold: str) -> tuple[str | int, ...]:
-        """Scaffolding at its special tokens: texts and IDs."""
-        parts = self._scaffolds.get(scaffold)
-        if parts is None:
-            found: list[str | int] = []
-            position = 0
-            for start, end, token_id in self._tokenizer.find_special_tokens(scaffold):
-                if start > position:
-                    found.append(scaffold[position:start])
-                found.append(token_id)
-                position = end
-            if position < len(scaffold):
-                found.append(scaffold[position:])
-            parts = tuple(found)
-            self._scaffolds.put(scaffold, parts, 100 + 4 * len(scaffold))
-        return parts
+    # Labels --------------------------------------------------------------------------------------------------------
 
-    def _encoded(self, keys: set[tuple[str, str] | str]) -> dict[tuple[str, str] | str, Chunk]:
-        """The chunk of each key: from the cache, or encoded, all in one batch."""
-        chunks: dict[tuple[str, str] | str, Chunk] = {}
-        missing: list[tuple[tuple[str, str] | str, list[str | int]]] = []
-        ordinary: list[str] = []
-        for key in keys:
-            chunk = self._chunks.get(key)
-            if chunk is not None:
-                chunks[key] = chunk
+    def _label(self, fragments: Sequence[Fragment]) -> Runs:
+        """The labels of fragments that were joined."""
+        assembly = Assembly(self._tokenizer, self._stop_ids)
+        texts: list[Piece] = []
+        for fragment in fragments:
+            labelled = fragment.labelled
+            if labelled is None:
+                labelled = fragment.labelled = self._labelled(fragment)
+            texts += labelled.head
+            if not labelled.sections:
                 continue
-            text, searched = (key, key) if isinstance(key, str) else key
-            parts: list[str | int] = []
+            if texts:
+                assembly.text(texts, self._ids(self._text(texts)))
+            assembly.special(*labelled.sections[0][:2])
+            if assembly.reply == labelled.entry:
+                assembly.append(labelled.runs, labelled.reply)
+            else:
+                self._label_sections(assembly, labelled.sections, fragment.ids)
+            texts = [*labelled.sections[-1][2]]
+        if texts:
+            assembly.text(texts, self._ids(self._text(texts)))
+        return assembly.runs
+
+    def _labelled(self, fragment: Fragment) -> Labelled:
+        head, sections = self._split(fragment.pieces)
+        assembly = Assembly(self._tokenizer, self._stop_ids)
+        if sections:
+            assembly.special(*sections[0][:2])
+        entry = assembly.reply
+        assembly.runs = Runs()
+        self._label_sections(assembly, sections, fragment.ids)
+        return Labelled(head, sections, entry, assembly.reply, assembly.runs)
+
+    def _label_sections(self, assembly: Assembly, sections: Sequence[Section], ids: Sequence[int]) -> None:
+        """Label what stands after the first special token, up to the last."""
+        # The caller may have spelled the template's special tokens, too.
+        written = [token_id for token_id, _, _ in sections]
+        is_spelled = {token_id: ids.count(token_id) > written.count(token_id) for token_id in {*written}}
+        position = 1
+        for (_, _, texts), (token_id, label, _) in pairwise(sections):
+            if texts:
+                end = (
+                    self._end_of(texts, token_id, ids, position)
+                    if is_spelled[token_id]
+                    else ids.index(token_id, position)
+                )
+                assembly.text(texts, ids[position:end])
+                position = end
+            assembly.special(token_id, label)
+            position += 1
+
+    def _end_of(self, texts: Sequence[Piece], token_id: int, ids: Sequence[int], start: int) -> int:
+        """Where the tokens of texts end before a special token that they may hold as well."""
+        end = ids.index(token_id, start)
+        for _, _, spelled in self._tokenizer.find_special_tokens(self._searched(texts)):
+            if spelled == token_id:
+                end = ids.index(token_id, end + 1)
+        return end
+
+    def _split(self, pieces: Sequence[Piece]) -> tuple[list[Piece], list[Section]]:
+        """The pieces of text before the first special token that the template wrote, and each such token with its text."""
+        head: list[Piece] = []
+        sections: list[Section] = []
+        texts = head
+        for piece in pieces:
+            text, label, from_caller = piece
+            found = () if from_caller else self._written_in(text)
+            if not found:
+                texts.append(piece)
+                continue
             position = 0
-            for start, end, token_id in self._tokenizer.find_special_tokens(searched):
+            for start, end, token_id in found:
                 if start > position:
-                    parts.append(text[position:start])
-                parts.append(token_id)
+                    texts.append((text[position:start], label, False))
+                texts = []
+                sections.append((token_id, label, texts))
                 position = end
             if position < len(text):
-                parts.append(text[position:])
-            missing.append((key, parts))
-            ordinary += [part for part in parts if isinstance(part, str)]
-        encoded = iter(self._tokenizer.encode_ordinary_batch(ordinary)) if ordinary else iter(())
-        for key, parts in missing:
-            if len(parts) == 1 and isinstance(parts[0], str):
-                chunk = Chunk(next(encoded), ())
-            else:
-                ids: list[int] = []
-                for part in parts:
-                    if isinstance(part, int):
-                        ids.append(part)
-                    else:
-                        ids += next(encoded)
-                stops = tuple(position for position, token_id in enumerate(ids) if token_id in self._stop_ids)
-                chunk = Chunk(ids, stops)
-            chunks[key] = chunk
-            self._chunks.put(key, chunk, 200 + 2 * len(text) + _BYTES_PER_TOKEN * len(chunk.ids))
-        return chunks
-
-    def _assemble(
-        self, sequence: Sequence[_Pending | tuple[int, int]], chunks: dict[tuple[str, str] | str, Chunk]
-    ) -> tuple[list[list[int]], Runs]:
-        parts: list[list[int]] = []
-        runs = Runs()
-        reply = _Reply(self._stop_ids)
-        for item in sequence:
-            if isinstance(item, _Pending):
-                chunk = chunks[item.key]
-                parts.append(chunk.ids)
-                for count, label in reply.labels(chunk, self._spread(item.texts, chunk.ids)):
-                    runs.add(count, label)
-            else:
-                token_id, label = item
-                parts.append(self._singles.setdefault(token_id, [token_id]))
-                runs.add(1, reply.special(token_id, label))
-        return parts, runs
-
-    def _spread(self, texts: Sequence[tuple[str, int]], ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Labels of a chunk's tokens, as (count, label), from the labels of its texts.
-
-        A token that straddles two texts takes the label of its first character, and is sampled only if all of it is.
-        """
-        first = texts[0][1]
-        if all(label == first for _, label in texts):
-            return [(len(ids), first)]
-        ends = self._byte_ends([text for text, _ in texts])
-        positions = token_borders(ids, ends, self._tokenizer.token_bytes)
-        spread: list[tuple[int, int]] = []
-        done = 0
-        for index, (position, straddles) in enumerate(positions):
-            label = texts[index][1]
-            if position <= done:
-                continue
-            if straddles and is_sampled(label) and not self._all_sampled(texts, ends, index, ids, position):
-                spread += [(position - 1 - done, label), (1, with_owner(label, TEMPLATE))]
-            else:
-                spread.append((position - done, label))
-            done = position
-        return spread
-
-    def _all_sampled(
-        self, texts: Sequence[tuple[str, int]], ends: Sequence[int], index: int, ids: Sequence[int], position: int
-    ) -> bool:
-        """Whether the token before `position`, which begins in text `index`, lies in sampled texts only."""
-        start = sum(len(self._tokenizer.token_bytes(token_id)) for token_id in ids[: position - 1])
-        end = start + len(self._tokenizer.token_bytes(ids[position - 1]))
-        following = index
-        while following < len(texts) and (following == 0 or ends[following - 1] < end):
-            if not is_sampled(texts[following][1]):
-                return False
-            following += 1
-        return True
-
-    def _byte_ends(self, texts: Sequence[str]) -> list[int]:
-        """Where each text ends in the bytes of the normalised chunk.
-
-        A character that normalisation joins over a border belongs to the first text.
-        """
-        joined = "".join(texts)
-        normalized = self._tokenizer.normalize(joined)
-        ends: list[int] = []
-        if normalized is joined or normalized == joined:
-            total = 0
-            for text in texts:
-                total += _byte_length(text)
-                ends.append(total)
-            return ends
-        characters = 0
-        for text in texts:
-            characters += len(text)
-            border = characters
-            while border < len(joined):
-                head, tail = self._tokenizer.normalize(joined[:border]), self._tokenizer.normalize(joined[border:])
-                if head + tail == normalized:
-                    break
-                border += 1
-                # Marks on a letter normalise together with it. A long run of them would take quadratic time.
-                while border < len(joined) and unicodedata.combining(joined[border]):
-                    border += 1
-            ends.append(_byte_length(self._tokenizer.normalize(joined[:border])))
-        return ends
-
-    # The whole text ------------------------------------------------------------------------------------------------
-
-    def _encode_whole(self, pieces: Sequence[Piece], text: str) -> tuple[list[list[int]], Runs]:
-        """For tokenizers whose special tokens take part of the text around them, and for texts that a class cuts."""
-        ids, offsets = self._tokenizer.encode_with_offsets(text)
-        ends: list[int] = []
-        total = 0
-        for piece, _, _ in pieces:
-            total += len(piece)
-            ends.append(total)
-        runs = Runs()
-        reply = _Reply(self._stop_ids)
-        specials = frozenset(self._tokenizer.special_tokens.values())
-        index = 0
-        for token_id, (start, end) in zip(ids, offsets, strict=True):
-            while index + 1 < len(ends) and ends[index] <= start:
-                index += 1
-            label = pieces[index][1] if pieces else TEMPLATE
-            last = index
-            while last + 1 < len(ends) and ends[last] < end:
-                last += 1
-            if is_sampled(label) and not all(is_sampled(piece[1]) for piece in pieces[index : last + 1]):
-                label = with_owner(label, TEMPLATE)
-            if token_id in specials:
-                runs.add(1, reply.special(token_id, label))
-            else:
-                runs.add(1, reply.ordinary(label))
-        return [ids], runs
+                texts.append((text[position:], label, False))
+        return head, sections
 
 
-class _Reply:
-    """Ends the sampled part of a reply at its first stop token, also where that token opens the next message."""
-
-    def __init__(self, stop_ids: frozenset[int]) -> None:
-        self._stop_ids = stop_ids
-        self._stopped: int | None = None  # label of the reply that its stop token ended
-        self._open: int | None = None  # label of the reply that is not closed yet
-
-    def special(self, token_id: int, label: int) -> int:
-        """The label of a special token."""
-        stops = token_id in self._stop_ids
-        if not is_sampled(label):
-            reply, self._open, self._stopped = self._open, None, None
-            return reply if stops and reply is not None else label
-        label_of_reply = self.ordinary(label)
-        if stops:
-            self._stopped, self._open = label, None
-        return label_of_reply
-
-    def ordinary(self, label: int) -> int:
-        """The label of ordinary text."""
-        if not is_sampled(label):
-            self._open = self._stopped = None
-            return label
-        if self._stopped == label:
-            return with_owner(label, TEMPLATE)
-        self._open = label
-        return label
-
-    def labels(self, chunk: Chunk, spread: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The labels of a chunk's tokens."""
-        if not chunk.stops:
-            return [(count, self.ordinary(label)) for count, label in spread]
-        labels: list[tuple[int, int]] = []
-        position = 0
-        for count, label in spread:
-            for token_id in chunk.ids[position : position + count]:
-                stops = token_id in self._stop_ids and is_sampled(label)
-                labels.append((1, self.special(token_id, label) if stops else self.ordinary(label)))
-            position += count
-        return labels
+def _pieces_of(fragments: Iterable[Fragment]) -> list[Piece]:
+    return [piece for fragment in fragments for piece in fragment.pieces]
 
 
-def token_borders(
-    ids: Sequence[int], ends: Sequence[int], token_bytes: Callable[[int], bytes]
-) -> list[tuple[int, bool]]:
-    """For each byte position: the number of tokens that begin before it, and whether the last of these goes beyond it.
-
-    Counts from whichever end of the tokens is nearer, so that a long body between short texts is not walked through.
-    """
-    total = ends[-1]
-    near = sum(1 for end in ends if end <= total // 2)
-    found: list[tuple[int, bool]] = []
-    index = position = 0
-    for end in ends[:near]:
-        while position < end:
-            position += len(token_bytes(ids[index]))
-            index += 1
-        found.append((index, position > end))
-    far: list[tuple[int, bool]] = []
-    index, position = len(ids), total
-    for end in reversed(ends[near:]):
-        while position > end:
-            index -= 1
-            position -= len(token_bytes(ids[index]))
-        far.append((index, False) if position == end else (index + 1, True))
-    return found + far[::-1]
+def _text_of(pieces: Iterable[Piece]) -> str:
+    return "".join([text for text, _, _ in pieces])
 
 
-def _unsplit(scaffold: str) -> tuple[str | int, ...]:
-    return (scaffold,)
-
-
-def _byte_length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
-
-
-def _raise_for_surrogates(pieces: Sequence[Piece]) -> None:
+def _raise_for_surrogates(pieces: Iterable[Piece]) -> None:
     for text, label, from_caller in pieces:
         try:
             text.encode()

@@ -15,22 +15,21 @@ from typing import Any, ClassVar
 
 from renderers import bridging
 from renderers.conversation import Conversation, History, Turn
-from renderers.encoding import Encoder
 from renderers.errors import MessageError, TokenizerError, UnsupportedMessageError
 from renderers.messages import (
     NO_TOOLS,
     Message,
     Tools,
-    check_arguments,
     check_prefill,
-    validate_messages,
     validate_tools,
 )
-from renderers.opening import opening_ids
+from renderers.opening import find_reply, opening_ids
 from renderers.parsed import ParsedResponse
+from renderers.reading import ReplyReader
 from renderers.refusal import BridgeRefusal
 from renderers.rendered import RenderedTokens, Segment
 from renderers.renderer import ConfigT, Renderer
+from renderers.scribe import Scribe
 from renderers.token_ids import as_token_ids
 from renderers.writer import Piece, Writer
 
@@ -63,7 +62,7 @@ class FamilyRenderer(Renderer[ConfigT]):
                 f"this tokenizer lacks special tokens of the {self.family} format: {', '.join(missing)}. It belongs to "
                 "another family, or is damaged; give the tokenizer of the model, or another config"
             )
-        self._encoder = Encoder(self.tokenizer, stop_ids=self.stop_ids, sanitize=self.sanitizes)
+        self._scribe = Scribe(self)
         self._prompts: dict[Any, str] = {}
 
     # What a family describes -----------------------------------------------------------------------------------------
@@ -152,9 +151,13 @@ class FamilyRenderer(Renderer[ConfigT]):
         """The tool that a tool message answers for, where that is known; see `History.tool_name`."""
         return history.tool_name(message, position)
 
-    def look_ahead(self, messages: Sequence[Message]) -> Any:
-        """What the format has to know of messages that come later: each turn has it as `ahead`."""
-        return None
+    def look_ahead(self, messages: Sequence[Message]) -> Sequence[Any]:
+        """For each message what the format has to know of those that come later: its turn has it as `ahead`.
+
+        Small hashable values, which change as seldom as can be: a message whose value changed is written again. Empty
+        where there is nothing to know.
+        """
+        return ()
 
     def arrange(self, messages: Sequence[Message], histories: Sequence[History]) -> Sequence[int]:
         """Positions of the messages in the order in which the format writes them.
@@ -194,33 +197,48 @@ class FamilyRenderer(Renderer[ConfigT]):
         continue_final_message: bool = False,
     ) -> RenderedTokens:
         """See `Renderer.render`."""
-        validated = validate_messages(messages)
-        if not validated:
+        tool_list = validate_tools(tools)
+        places = self._scribe.place(messages, tool_list)
+        if not places:
             raise MessageError("there are no messages; give at least one")
+        validated = [placed.message for placed in places]
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
-        check_arguments(validated, as_objects=self.arguments_as_objects, empty_text=self.takes_empty_arguments)
-        tool_list = validate_tools(tools)
-        histories = self.fold(History(tools=tool_list, family=self.family, state=self.initial_state()), validated)
-        histories[-1] = replace(histories[-1], ended=not add_generation_prompt)
+        last = replace(places[-1].after, ended=not add_generation_prompt)
         out = Writer()
-        self.write_preamble(out, Conversation(validated, tool_list, histories[-1]))
-        final, tool_names = self.write_messages(
-            out, validated, histories, self.reasoning_floor(histories[-1]), open_last=continue_final_message
-        )
-        out.begin(-1, "")
+        self.write_preamble(out, Conversation(validated, tool_list, last))
+        written, final = self._scribe.write(places, last, open_last=continue_final_message)
+        damages = [*out.damages, *[damage for one in written for damage in one.damages]]
+        end = Writer()
         if add_generation_prompt:
-            self.write_generation_prompt(out, final.state)
+            self.write_generation_prompt(end, final.state)
         elif not continue_final_message:
-            self.write_end(out, final.state)
-        parts, runs = self._encoder.encode(out.pieces)
+            self.write_end(end, final.state)
+        parts, runs = self._scribe.join(out, written, end)
         return RenderedTokens(
             Segment(parts, runs),
             message_roles=[message.role for message in validated],
-            message_tool_names=tool_names,
-            warnings=self.report(out.damages),
+            message_tool_names=[placed.tool_name for placed in places],
+            warnings=self.report(damages),
             history=final,
         )
+
+    @cached_property
+    def reader(self) -> ReplyReader:
+        """What reads replies."""
+        return ReplyReader(self.grammar)
+
+    def parse_response(
+        self,
+        token_ids: Sequence[int],
+        *,
+        prompt_ids: Sequence[int] | RenderedTokens | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        stopped: bool | None = None,
+    ) -> ParsedResponse:
+        """See `Renderer.parse_response`."""
+        opening = self.opening_ids(prompt_ids)
+        return self.reader.parse(as_token_ids(token_ids), opening, validate_tools(tools), stopped=stopped)
 
     def bridge(
         self,
@@ -231,7 +249,7 @@ class FamilyRenderer(Renderer[ConfigT]):
         tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> RenderedTokens | BridgeRefusal:
         """See `Renderer.bridge`."""
-        return bridging.bridge(self, self._encoder, previous_prompt_ids, previous_completion_ids, new_messages, tools)
+        return bridging.bridge(self, self._scribe, previous_prompt_ids, previous_completion_ids, new_messages, tools)
 
     # Shared by render and bridge ------------------------------------------------------------------------------------
 
@@ -265,15 +283,6 @@ class FamilyRenderer(Renderer[ConfigT]):
             raise UnsupportedMessageError(problem, message_index=index, field="content")
         return self.text_of(message)
 
-    def fold(self, history: History, messages: Sequence[Message]) -> list[History]:
-        """The history before each message, and after the last."""
-        histories = [history]
-        for message in messages:
-            is_query = message.role in self.query_roles and self.is_query(message)
-            history = history.followed_by(message, is_query=is_query, state=self.advance(history.state, message))
-            histories.append(history)
-        return histories
-
     def reasoning_floor(self, history: History) -> int:
         """Index of the last message whose reasoning the retention policy drops."""
         match self.config.thinking_retention:
@@ -283,67 +292,6 @@ class FamilyRenderer(Renderer[ConfigT]):
                 return history.last_query
             case None:
                 return self.template_floor(history)
-
-    def write_messages(
-        self,
-        out: Writer,
-        messages: Sequence[Message],
-        histories: Sequence[History],
-        floor: int,
-        *,
-        open_last: bool = False,
-    ) -> tuple[History, list[str | None]]:
-        """Write messages that follow `histories[0]`; gives the history after them and each tool message's tool."""
-        tool_names = self._tool_names(messages, histories)
-        first_reasoning = histories[0].first_reasoning
-        ahead = self.look_ahead(messages)
-        for place, position in enumerate(self.arrange(messages, histories)):
-            message, history = messages[position], histories[place]
-            index, role = histories[position].count, message.role
-            is_open = open_last and place == len(messages) - 1
-            reasoning = None
-            if role == "assistant":
-                reasoning, content = self.split_reasoning(message)
-            else:
-                content = self.text_of(message)
-            turn = Turn(
-                message=message,
-                index=index,
-                content=content,
-                reasoning=reasoning,
-                floor=floor,
-                follows_last_query=index >= histories[-1].last_query,
-                previous_role=history.last_role,
-                next_role=messages[place + 1].role if place + 1 < len(messages) else None,
-                tool_name=tool_names[position],
-                state=history.state,
-                ahead=ahead,
-                tools=history.tools,
-                is_open=is_open,
-                ended=histories[-1].ended,
-            )
-            out.begin(position, role)
-            first = len(out.pieces)
-            self.write_message(out, turn)
-            if role == "assistant":
-                out.mark_sampled(first, self.prompt_text(history.state))
-                if reasoning is not None and self.is_reasoning(reasoning) and turn.keeps_reasoning:
-                    first_reasoning = min(first_reasoning, index)
-            if is_open:
-                out.cut_after_body(first)
-        # A prefill is not yet a message: the reply that continues it is.
-        final = histories[-2] if open_last else histories[-1]
-        return replace(final, first_reasoning=first_reasoning), tool_names
-
-    def _tool_names(self, messages: Sequence[Message], histories: Sequence[History]) -> list[str | None]:
-        """For each tool message the tool that it answers for, where that is known."""
-        names: list[str | None] = []
-        results = 0
-        for message, history in zip(messages, histories, strict=False):
-            is_result = message.role == "tool"
-            names.append(self.tool_name(history, message, results) if is_result else None)
-            results = results + 1 if is_result else 0
-        return names
 
     def prompt_text(self, state: Any) -> str:
         """The generation prompt of this config at a place with this state."""
@@ -371,21 +319,26 @@ class FamilyRenderer(Renderer[ConfigT]):
         return bool(text.strip("\n"))
 
     def holds_reasoning(self, prompt_ids: Sequence[int]) -> bool:
-        """Whether a prompt shows reasoning that is closed and not empty."""
+        """Whether a prompt shows reasoning that is closed and not empty.
+
+        In a text that spells the closing marker the block seems to end early: every one of its turn is looked at.
+        """
         markers = self.grammar.reasoning_ids
         if markers is None:
             return False
         opener, closer = markers
-        position = 0
-        while True:
-            try:
-                start = prompt_ids.index(opener, position)
-                end = prompt_ids.index(closer, start)
-            except ValueError:
-                return False
-            if self.is_reasoning(self.decode(prompt_ids[start + 1 : end])):
-                return True
-            position = end + 1
+        ends = self.ids_outside_reply | self.first_header_ids
+        start, is_closed = -1, True
+        for place, token_id in enumerate(prompt_ids):
+            if token_id == opener and is_closed:
+                start, is_closed = place + 1, False
+            elif token_id == closer and start >= 0:
+                if self.is_reasoning(self.decode(prompt_ids[start:place])):
+                    return True
+                is_closed = True
+            elif is_closed and token_id in ends:
+                start = -1
+        return False
 
     def shows_tools(self, prompt_ids: Sequence[int], tools: Tools) -> bool:
         """Whether a prompt's preamble declares exactly these tools."""
@@ -429,6 +382,10 @@ class FamilyRenderer(Renderer[ConfigT]):
         """See `Renderer.opening_ids`. Without a prompt, the generation prompt of this config is assumed."""
         ids: list[int] = []
         if isinstance(prompt_ids, RenderedTokens):
+            tail = prompt_ids.segment.tail(self.first_header_ids)
+            start = find_reply(self.tokenizer, tail, self.reply_headers)
+            if start is not None:
+                return tail[start:]
             ids = prompt_ids.token_ids
         elif prompt_ids is not None:
             ids = as_token_ids(prompt_ids, "prompt_ids")
@@ -441,7 +398,7 @@ class FamilyRenderer(Renderer[ConfigT]):
         out = Writer()
         question = Message(role="user", content="")
         self.write_generation_prompt(out, self.advance(self.initial_state(), question))
-        parts, _ = self._encoder.encode(out.pieces)
+        parts, _ = self._scribe.join(out, (), Writer())
         return [token_id for part in parts for token_id in part]
 
 

@@ -6,7 +6,7 @@ A label says which message a token belongs to and whose it is, packed into one i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -50,9 +50,19 @@ def with_owner(label: int, owner: int) -> int:
     return label & ~_OWNER_MASK | owner
 
 
+def with_message(label: int, message_index: int) -> int:
+    """The same owner, another message."""
+    return make_label(message_index, label & _OWNER_MASK)
+
+
 def is_sampled(label: int) -> bool:
     """Whether the model sampled it, or would have."""
     return label & _OWNER_MASK == POLICY
+
+
+def is_content(label: int) -> bool:
+    """Whether it is the caller's text, or sampled."""
+    return label & _OWNER_MASK != TEMPLATE
 
 
 class Run(NamedTuple):
@@ -67,32 +77,63 @@ class Run(NamedTuple):
 class Runs:
     """Labels of a token sequence, stored as runs."""
 
-    __slots__ = ("_labels", "_starts", "length")
+    __slots__ = ("_build", "_counts", "_labels", "length")
 
     def __init__(self) -> None:
-        self._starts = array("q")
+        self._counts = array("q")
         self._labels = array("q")
+        self._build: Callable[[], Runs] | None = None
         self.length = 0
+
+    @classmethod
+    def deferred(cls, length: int, build: Callable[[], Runs]) -> Runs:
+        """Labels of `length` tokens that are made when they are first asked for. They cannot be added to."""
+        runs = cls()
+        runs.length = length
+        runs._build = build
+        return runs
 
     def add(self, count: int, label: int) -> None:
         """Label the next `count` tokens."""
         if count:
-            if not self._labels or self._labels[-1] != label:
-                self._starts.append(self.length)
+            if self._labels and self._labels[-1] == label:
+                self._counts[-1] += count
+            else:
+                self._counts.append(count)
                 self._labels.append(label)
             self.length += count
 
     def extend(self, other: Runs) -> None:
         """Append the runs of another sequence."""
-        for count, label in other.items():
-            self.add(count, label)
+        if not other.length:
+            return
+        other._make()
+        border = len(self._counts)
+        self._counts += other._counts
+        self._labels += other._labels
+        self.length += other.length
+        if border and self._labels[border - 1] == self._labels[border]:
+            self._counts[border - 1] += self._counts.pop(border)
+            self._labels.pop(border)
 
     def items(self) -> Iterator[tuple[int, int]]:
         """Each run as (number of tokens, label)."""
-        starts = self._starts
-        for position, label in enumerate(self._labels):
-            end = starts[position + 1] if position + 1 < len(starts) else self.length
-            yield end - starts[position], label
+        self._make()
+        return zip(self._counts, self._labels, strict=True)
+
+    def without_first(self) -> Runs:
+        """The labels of all tokens but the first."""
+        shorter = Runs()
+        for position, (count, label) in enumerate(self.items()):
+            shorter.add(count - 1 if position == 0 else count, label)
+        return shorter
+
+    def _make(self) -> None:
+        build = self._build
+        if build is not None:
+            made = build()
+            self._counts, self._labels = made._counts, made._labels  # noqa: SLF001 - of its own class
+            self._build = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild_runs, (list(self.items()),))

@@ -18,6 +18,10 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 from renderers.errors import MessageError, ToolsError
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
+#: The key of a message under which `renderers.vendors` keeps what a vendor's API said and the OpenAI shapes cannot.
+VENDOR_BLOCKS = "vendor_blocks"
+#: Keys of a message that are about it, and that no template sees.
+UNSEEN_KEYS = frozenset({VENDOR_BLOCKS, "written_by"})
 ROLES: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -38,7 +42,7 @@ class Function(_Strict):
     name: str
     arguments: dict[str, Any] | str
 
-    @property
+    @cached_property
     def arguments_text(self) -> str:
         """The arguments as text: JSON text as it came, an object as `tojson` prints it."""
         return self.arguments if isinstance(self.arguments, str) else to_json(self.arguments)
@@ -76,7 +80,8 @@ class Message(_Strict):
     """One validated message.
 
     `reasoning_content` has two aliases, `thinking` and `reasoning`; the first of the three that is not null counts.
-    `prefix` marks an assistant message that the model continues, as DeepSeek's API has it.
+    `prefix` marks an assistant message that the model continues, as DeepSeek's API has it. `written_by` names the author
+    of an assistant message that is another model's: its text was never sampled by the model that is rendered for.
     """
 
     role: Role
@@ -88,6 +93,7 @@ class Message(_Strict):
     tool_call_id: str | None = None
     name: str | None = None
     prefix: Any = None
+    written_by: str | None = None
 
     @property
     def text(self) -> str | None:
@@ -133,7 +139,7 @@ _ADVICE = {
 }
 
 
-def _message_error(error: ValidationError) -> MessageError:
+def message_error(error: ValidationError, *, first_index: int = 0) -> MessageError:
     """Pydantic's first complaint as ours: which message, which field, what was found, what to do."""
     details = error.errors(include_url=False)
     # Of a union's branches, the deepest complaint is about the shape that the caller meant.
@@ -141,7 +147,7 @@ def _message_error(error: ValidationError) -> MessageError:
     location = first["loc"]
     if not location:
         return MessageError(f"expected a list of messages, found {type(first['input']).__name__}")
-    index, field = int(location[0]), _path(location[1:])
+    index, field = first_index + int(location[0]), _path(location[1:])
     found = first["input"]
     if first["type"] == "missing":
         problem = "this field is required"
@@ -163,27 +169,66 @@ def _excerpt(value: object) -> str:
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
-def validate_messages(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """The caller's messages, validated.
+def validate_messages(messages: Sequence[Mapping[str, Any]], *, first_index: int = 0) -> list[Message]:
+    """The caller's messages, validated. Errors count them from `first_index`.
 
     Raises:
         MessageError: for anything that is not a list of messages, naming the message and the field.
     """
+    require_list(messages)
+    try:
+        return _MESSAGES.validate_python(as_dicts(messages, first_index=first_index))
+    except ValidationError as error:
+        raise message_error(error, first_index=first_index) from None
+
+
+def require_list(messages: object) -> None:
+    """Raise MessageError for what is no list of anything."""
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise MessageError(f"expected a list of messages, found {type(messages).__name__}")
+
+
+def content_of(message: object) -> bytes | None:
+    """A message's content byte for byte, key order and number types included; None where it is no plain data.
+
+    Two messages with equal content are equal in all that a format can see.
+    """
+    if type(message) is not dict:
+        return None
     try:
-        return _MESSAGES.validate_python(as_dicts(messages))
-    except ValidationError as error:
-        raise _message_error(error) from None
+        return marshal.dumps(message, 2)
+    except ValueError:  # an object of another type, or nested too deeply
+        return None
 
 
-def as_dicts(messages: Sequence[object]) -> list[dict[str, Any]]:
+def contents_of(messages: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], list[dict[str, Any]]]:
+    """The content of each message and a copy made of it, up to the first message that has none."""
+    contents: list[bytes] = []
+    copies: list[dict[str, Any]] = []
+    for message in messages:
+        content = content_of(message)
+        if content is None:
+            break
+        copy = marshal.loads(content)  # noqa: S302 - our own bytes
+        try:
+            # What only looks like bytes (numpy's numbers) became bytes, and another thread may change the message.
+            is_same = copy == message
+        except Exception:  # noqa: BLE001 - an object's own comparison
+            is_same = False
+        if not is_same:
+            break
+        contents.append(content)
+        copies.append(copy)
+    return contents, copies
+
+
+def as_dicts(messages: Sequence[object], *, first_index: int = 0) -> list[dict[str, Any]]:
     """Each message as a dict: as it came, or made of a mapping or of a message object of the OpenAI SDK.
 
     Raises:
         MessageError: where one is none of these.
     """
-    return [_as_dict(message, index) for index, message in enumerate(messages)]
+    return [_as_dict(message, index) for index, message in enumerate(messages, first_index)]
 
 
 def _as_dict(message: object, index: int) -> dict[str, Any]:
@@ -217,19 +262,26 @@ def check_arguments(
     as_objects: bool = False,
     empty_text: bool = False,
     default: Callable[[Any], Any] | None = None,
+    first_index: int = 0,
 ) -> None:
     """Raise MessageError where a call's arguments hold something that JSON cannot say, or are no object but must be.
 
     With `empty_text`, an empty text stands for no arguments. `default` makes JSON's types of other values, or raises
     TypeError, as the json module's own does.
     """
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages, first_index):
         for position, call in enumerate(message.tool_calls or ()):
             if empty_text and call.function.arguments == "":
                 continue
+            function = call.function
             try:
-                if as_objects or not isinstance(call.function.arguments, str):
-                    to_json(call.function.arguments_object, default=default)
+                if isinstance(function.arguments, str):
+                    if as_objects:
+                        to_json(function.arguments_object, default=default)
+                elif default is not None:
+                    to_json(function.arguments, default=default)
+                else:
+                    _ = function.arguments_text  # kept for whoever writes it
             except (TypeError, ValueError, RecursionError) as error:
                 raise MessageError(
                     f"the arguments cannot be read or written as JSON: {error}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from renderers.errors import UnknownMaskError
-from renderers.labels import Owner, Run, Runs, message_of, owner_of
+from renderers.labels import Owner, Run, Runs, is_content, is_sampled, message_of, owner_of, with_message
 
 if TYPE_CHECKING:
     from renderers.conversation import History
@@ -163,19 +163,27 @@ class RenderedTokens:
 
     def runs(self) -> Iterator[Run]:
         """Runs of equally labelled tokens, in order, without gaps."""
-        own = self._segment
         position = 0
-        for segment in own.chain():
-            outside = segment is not own  # messages before a bridge are outside the new ones
-            for count, label in segment.runs.items():
-                yield Run(position, position + count, -1 if outside else message_of(label), owner_of(label))
-                position += count
+        for count, label in self._labels():
+            yield Run(position, position + count, message_of(label), owner_of(label))
+            position += count
 
-    def _expand(self, name: str, value: Callable[[Run], T]) -> list[T]:
+    def _labels(self) -> Iterator[tuple[int, int]]:
+        """The runs as (number of tokens, label)."""
+        own = self._segment
+        for segment in own.chain():
+            if segment is own:
+                yield from segment.runs.items()
+            else:  # messages before a bridge are outside the new ones
+                yield from [(count, with_message(label, -1)) for count, label in segment.runs.items()]
+
+    def _expand(self, name: str, value: Callable[[int], T]) -> list[T]:
+        """A list of what each token's label says."""
+
         def build() -> list[T]:
             expanded: list[T] = []
-            for run in self.runs():
-                expanded += [value(run)] * (run.end - run.start)
+            for count, label in self._labels():
+                expanded += [value(label)] * count
             return expanded
 
         return self._cached(name, build)
@@ -186,12 +194,12 @@ class RenderedTokens:
 
         Of a bridge's result: index of the *new* message, and -1 for everything before the new messages.
         """
-        return self._expand("message_indices", lambda run: run.message_index)
+        return self._expand("message_indices", message_of)
 
     @property
     def sampled_mask(self) -> list[bool]:
         """True where the model would have produced the token; `[]` where that is not known."""
-        return self._expand("sampled_mask", lambda run: run.owner is Owner.POLICY) if self.mask_known else []
+        return self._expand("sampled_mask", is_sampled) if self.mask_known else []
 
     @property
     def is_content(self) -> list[bool]:
@@ -199,7 +207,7 @@ class RenderedTokens:
 
         On assistant messages it equals `sampled_mask`.
         """
-        return self._expand("is_content", lambda run: run.owner is not Owner.TEMPLATE) if self.mask_known else []
+        return self._expand("is_content", is_content) if self.mask_known else []
 
     @property
     def owners(self) -> list[Owner]:
@@ -213,7 +221,7 @@ class RenderedTokens:
                 "owners need to know which tokens the model sampled, and the DefaultRenderer does not: only a family's own "
                 "renderer knows"
             )
-        return self._expand("owners", lambda run: run.owner)
+        return self._expand("owners", owner_of)
 
     def message_spans(self) -> list[list[tuple[int, int]]]:
         """For each message, its token ranges (start, end exclusive), in order; most messages have exactly one."""

@@ -19,13 +19,15 @@ class Writer:
     and what the model would have sampled follow from that.
     """
 
-    __slots__ = ("_body", "_scaffold", "damages", "pieces", "reply_starts")
+    __slots__ = ("_body", "_scaffold", "damages", "pieces", "reply_starts", "shows_reasoning")
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
-        #: Index of the first piece after each `reply` mark of the current message.
+        #: Index of the first piece after each `reply` mark of the message.
         self.reply_starts: list[int] = []
         self.damages: list[Damage] = []
+        #: Whether the message that was written stands there with reasoning of its own.
+        self.shows_reasoning = False
         self._scaffold = self._body = make_label(-1, TEMPLATE)
 
     def begin(self, message_index: int, role: str) -> None:
@@ -61,24 +63,24 @@ class Writer:
         """The official template loses or changes something of this message; so do we, and say it."""
         self.damages.append(Damage(kind, (message_index,), detail))
 
-    def mark_sampled(self, first: int, generation_prompt: str) -> None:
-        """Label what the model writes of the assistant message whose pieces begin at `first`."""
-        start = self._after(first, generation_prompt)
+    def mark_sampled(self, generation_prompt: str) -> None:
+        """Label what the model writes of the assistant message whose pieces these are."""
+        start = self._after(generation_prompt)
         if start is None:
             start = self.reply_starts[0] if self.reply_starts else len(self.pieces)
         self.reply_starts = [start]
-        pieces = self.pieces
-        for position in range(first, len(pieces)):
-            text, label, from_caller = pieces[position]
-            pieces[position] = (text, with_owner(label, POLICY if position >= start else TEMPLATE), from_caller)
+        self.pieces = [
+            (text, with_owner(label, POLICY if position >= start else TEMPLATE), from_caller)
+            for position, (text, label, from_caller) in enumerate(self.pieces)
+        ]
 
-    def _after(self, first: int, prompt: str) -> int | None:
-        """Index of the piece after `prompt`, where the text of the pieces from `first` on begins with it.
+    def _after(self, prompt: str) -> int | None:
+        """Index of the piece after `prompt`, where the text of the pieces begins with it.
 
         A piece in which the prompt ends is cut in two.
         """
         pieces = self.pieces
-        position, rest = first, prompt
+        position, rest = 0, prompt
         while rest:
             if position == len(pieces):
                 return None
@@ -97,12 +99,12 @@ class Writer:
             position += 1
         return position
 
-    def cut_after_body(self, first: int) -> None:
-        """Drop what follows the last body text of the message whose pieces begin at `first`: leave it open.
+    def cut_after_body(self) -> None:
+        """Drop what follows the last body text of the message whose pieces these are: leave it open.
 
         A message without any body text ends where its reply begins.
         """
-        end = start = self.reply_starts[0] if self.reply_starts else first
+        end = start = self.reply_starts[0] if self.reply_starts else 0
         for position in range(start, len(self.pieces)):  # a name in the header is no body of the reply
             if self.pieces[position][2]:
                 end = position + 1

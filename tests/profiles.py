@@ -189,7 +189,7 @@ GPT_OSS_TEMPLATE = Profile(
     switches=(("reasoning_effort", ("low", "medium", "high")),),
     fixed_switches=(("conversation_start_date", "2025-06-28"),),
     turn_end="<|end|>",
-    positional=("<|return|>", "<|end|>"),
+    positional=("<|channel|>analysis<|message|><|end|><|start|>assistant", "<|return|>", "<|end|>"),
 )  # fmt: skip
 GPT_OSS_HARMONY = replace(
     GPT_OSS_TEMPLATE,

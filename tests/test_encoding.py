@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from renderers import MessageError, Owner, create_renderer
+from renderers.assembly import token_borders
 from renderers.cache import GenerationCache
-from renderers.encoding import Encoder, token_borders
+from renderers.encoding import Encoder
 from renderers.labels import POLICY, PROMPT, TEMPLATE, Runs, make_label, message_of, owner_of
 from renderers.rendered import RenderedTokens, Segment
 from renderers.writer import Writer
@@ -107,13 +108,13 @@ def test_borders_count_tokens_from_either_end(lengths: list[int], data: Any) -> 
     assert token_borders(range(len(lengths)), ends, lambda token_id: b"x" * lengths[token_id]) == expected
 
 
-def test_every_chunk_is_encoded_once() -> None:
+def test_every_text_is_encoded_once() -> None:
     counted = encoder()
     messages = [("<|im_start|>user\n", make_label(0, TEMPLATE), False), ("hello", make_label(0, PROMPT), True)]
     first = counted.encode(messages)
-    misses = counted._chunks.misses
+    misses = counted._encoded.misses
     assert counted.encode(messages)[0] == first[0]
-    assert counted._chunks.misses == misses
+    assert counted._encoded.misses == misses
 
 
 def test_the_cache_keeps_to_its_bytes() -> None:

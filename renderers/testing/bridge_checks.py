@@ -10,7 +10,7 @@ from renderers.errors import RendererError
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import RenderedTokens
 from renderers.testing.choices import Choices
-from renderers.testing.messages import Continuation
+from renderers.testing.messages import Continuation, is_query
 from renderers.testing.parse_checks import reply_tokens
 from renderers.testing.support import damage_allowed, difference, fail, rendered, shown, text_of
 
@@ -83,6 +83,7 @@ def check_bridge(
     reference: Reference,
     profile: Profile,
     *,
+    replies: Reference | None = None,
     allowed: Collection[RefusalReason] = (),
     segmenter: Segmenter | None = None,
     choices: Choices | None = None,
@@ -94,12 +95,16 @@ def check_bridge(
     official render of the extended conversation begins with prompt + completion; reasons in `allowed` are not looked
     at. With a segmenter, the same reply in other tokens must be treated alike.
 
+    Some templates drop the reasoning even of a reply that nothing follows. `replies` then gives the renders in which the
+    reply stands as it was sampled, and the bridge over it must be refused.
+
     Returns what happened, for statistics: `equal`, `positional`, `refused: ...`, `not canonical` or `raised`.
     """
-    tokens = canonical_completion(renderer, continuation, reference, profile)
-    if tokens is None:
+    tokens = canonical_completion(renderer, continuation, replies or reference, profile)
+    official_prompt = _official(reference, continuation.prompt)
+    if tokens is None or official_prompt is None:
         return "not canonical"
-    prompt_ids, completion = tokens
+    prompt_ids, completion = official_prompt, tokens[1]
     prompt = rendered(renderer, continuation.prompt)
     if prompt.token_ids != prompt_ids:
         fail("the prompt differs from the official one", difference(renderer, prompt.token_ids, prompt_ids))
@@ -125,6 +130,31 @@ def check_bridge(
         return f"refused: {result.reason}"
     _check_labels(renderer, result, prompt, completion, continuation)
     return _compared(renderer, result, expected, profile, continuation)
+
+
+def check_policy_kept(outcome: str, retention: str | None, new_messages: Sequence[dict[str, Any]]) -> None:
+    """A retention policy of the caller's own refuses where it says, and nowhere else.
+
+    `"all"` never refuses over retention. `"tool_cycle"` always refuses a bridge to a user's question, be there reasoning
+    or not, and over retention no other. (What the template refuses is in its render: `check_bridge` looks there.)
+
+    Args:
+        outcome: what `check_bridge` returned, or one of what `check_rollout` did.
+        retention: the policy.
+        new_messages: the messages to which the bridge was asked for.
+    """
+    over_retention = outcome in {RefusalReason.RETENTION, f"refused: {RefusalReason.RETENTION}"}
+    if retention == "all" and over_retention:
+        fail('refused over retention under "all"', shown(new_messages))
+    if retention == "tool_cycle":
+        # To some formats a developer's message is a question, too.
+        may_ask = any(message["role"] in {"user", "developer"} for message in new_messages)
+        if over_retention and not may_ask:
+            fail('refused over retention inside a tool cycle under "tool_cycle"', shown(new_messages))
+        # To some, a user's message without text is none.
+        asks = any(is_query(message) and message.get("content") is not None for message in new_messages)
+        if outcome in {"equal", "positional", "bridged"} and asks:
+            fail('bridged to a user\'s question under "tool_cycle"', shown(new_messages))
 
 
 def _cautious(again: RenderedTokens | BridgeRefusal, continuation: Continuation, profile: Profile) -> bool:

@@ -5,7 +5,14 @@ reference is a function from a conversation to the official token IDs.
 """
 
 from renderers.testing.bad_input import check_bad_input
-from renderers.testing.bridge_checks import bridged, canonical_completion, check_bridge, check_cut_bridge, check_rollout
+from renderers.testing.bridge_checks import (
+    bridged,
+    canonical_completion,
+    check_bridge,
+    check_cut_bridge,
+    check_policy_kept,
+    check_rollout,
+)
 from renderers.testing.parse_checks import (
     check_parse_never_raises,
     check_round_trip,
@@ -33,6 +40,7 @@ __all__ = [
     "check_cut_bridge",
     "check_mask_by_rule",
     "check_parse_never_raises",
+    "check_policy_kept",
     "check_render_parity",
     "check_rollout",
     "check_round_trip",

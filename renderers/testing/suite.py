@@ -156,7 +156,10 @@ class _Kit:
         except ConfigError:
             return None
 
-    def bridge(self, example: tuple[Any, Choices], retention: str | None = None) -> str:
+    def bridge(
+        self, example: tuple[Any, Choices], retention: str | None = None, *, with_reasoning: bool = False
+    ) -> str:
+        """A bridge under a policy; over the reply as the template shows it, or `with_reasoning` that it drops."""
         continuation, choices = example
         renderer = self.under_policy(continuation.prompt.kwargs, retention)
         if renderer is None:
@@ -164,6 +167,9 @@ class _Kit:
 
         def own(conversation: Conversation) -> list[int]:
             return rendered(renderer, conversation).token_ids
+
+        kwargs = continuation.prompt.kwargs
+        keeper = self.under_policy(kwargs, "all") or self.under_policy(kwargs, "tool_cycle") or renderer
 
         def official(conversation: Conversation) -> Sequence[int]:
             if self.reference is not None and retention is None:
@@ -174,15 +180,18 @@ class _Kit:
 
         # That policy ends at a user's message (to some formats a developer is one), be there reasoning or not.
         asked = any(message["role"] in {"user", "developer"} for message in continuation.new_messages)
-        return checks.check_bridge(
+        outcome = checks.check_bridge(
             renderer,
             continuation,
             official,
             self.profile,
+            replies=(lambda conversation: rendered(keeper, conversation).token_ids) if with_reasoning else None,
             allowed={RefusalReason.RETENTION} if retention == "tool_cycle" and asked else (),
             segmenter=self.segmenter,
             choices=choices,
         )
+        checks.check_policy_kept(outcome, retention, continuation.new_messages)
+        return outcome
 
     def cut_bridge(self, example: tuple[Any, int]) -> str:
         continuation, keep = example
@@ -198,9 +207,7 @@ class _Kit:
             return _CONTRADICTION
         happened = checks.check_rollout(renderer, rollout, segmenter=self.segmenter, choices=choices)
         for outcome, (_, new_messages) in zip(happened, rollout.steps, strict=True):
-            within_cycle = all(message["role"] == "tool" for message in new_messages)
-            if outcome == "retention" and (retention == "all" or (retention == "tool_cycle" and within_cycle)):
-                fail(f"refused over retention under {retention!r}", repr(rollout))
+            checks.check_policy_kept(outcome, retention, new_messages)
         return " + ".join(sorted(set(happened)))
 
     def round_trip(self, example: tuple[Conversation, dict[str, Any]]) -> str:
@@ -267,6 +274,11 @@ def check_renderer(
         ("labels, mask, caller's objects", conversations(profile), kit.render),
         ("sanitize_control_tokens", conversations(profile), kit.sanitised),
         ("bridge", continued, kit.bridge),
+        (
+            "bridge, replies with their reasoning",
+            continued,
+            lambda example: kit.bridge(example, with_reasoning=True),
+        ),
         ('bridge, retention "tool_cycle"', continued, lambda example: kit.bridge(example, "tool_cycle")),
         ('bridge, retention "all"', continued, lambda example: kit.bridge(example, "all")),
         ("bridge after a cut reply", st.tuples(continuations(profile), st.integers(0, 300)), kit.cut_bridge),

@@ -15,7 +15,7 @@ from renderers.tokenizers.equivalence import Verdict, judge, ranks_of
 from renderers.tokenizers.verdicts import load_verdict, store_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping, Sequence
 
     from tiktoken import Encoding
     from tokenizers import Tokenizer
@@ -68,35 +68,68 @@ def _release(package: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version(package))[:2])
 
 
+# Stands between texts that are encoded in one call. No text that holds it goes that way.
+_BORDER = "<|\U0010fffd border of texts \U0010fffd|>"
+
+
+# Below, finding special tokens ourselves takes less time than telling tiktoken of them.
+_CHARACTERS_PER_TOKEN = 20
+
+
 class FastEncoder:
-    """tiktoken with the ranks and the pattern of one tokenizer."""
+    """tiktoken with the ranks, the pattern and the special tokens of one tokenizer."""
 
-    def __init__(self, encoding: Encoding) -> None:
-        self._encoding = encoding
+    def __init__(self, name: str, pattern: str, ranks: dict[bytes, int], special_tokens: Mapping[str, int]) -> None:
+        from tiktoken import Encoding
 
-    def encode(self, text: str) -> list[int] | None:
-        """IDs of normalised text without lone surrogates; None where tiktoken is not the one to ask."""
-        if has_long_run(text, longest_run()):
+        self._border = 1 + max(*ranks.values(), *special_tokens.values())
+        known = {**special_tokens, _BORDER: self._border}
+        self.encoding = Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=known)
+        self._all = frozenset(known)
+
+    def encode(self, texts: Sequence[str], *, find_special_tokens: bool = False) -> list[list[int]] | None:
+        """IDs of normalised texts without lone surrogates, in one call; None where tiktoken is not the one to ask.
+
+        Args:
+            texts: the texts.
+            find_special_tokens: whether special tokens in them are recognised. Where one can overlap another, tiktoken may
+                find others than the tokenizer.
+        """
+        joined = _BORDER.join(texts)
+        if joined.count(_BORDER) >= len(texts) or has_long_run(joined, longest_run()):
             return None
+        # At each call tiktoken takes in all special tokens that it may find. DeepSeek has eight hundred.
+        if find_special_tokens and len(joined) < _CHARACTERS_PER_TOKEN * len(self._all):
+            return None
+        allowed = self._all if find_special_tokens else _ONLY_BORDER
         try:
-            return self._encoding.encode_ordinary(text)
+            ids = self.encoding.encode(joined, allowed_special=allowed, disallowed_special=())
         except BaseException as error:
             # The regex engine can give up on a text in a panic, which is no Exception.
             if type(error).__name__ != "PanicException":
                 raise
             return None
+        parts: list[list[int]] = []
+        start = 0
+        for _ in range(len(texts) - 1):
+            end = ids.index(self._border, start)
+            parts.append(ids[start:end])
+            start = end + 1
+        parts.append(ids[start:] if start else ids)
+        return parts
 
 
+_ONLY_BORDER = frozenset({_BORDER})
 # One for each tokenizer in a process, however many adapters it has: each holds 30 MB and more.
-_encoders: WeakValueDictionary[str, FastEncoder] = WeakValueDictionary()
+_encoders: WeakValueDictionary[tuple[object, ...], FastEncoder] = WeakValueDictionary()
 
 
 class Accelerator:
     """Decides whether tiktoken encodes for a tokenizer, and sets it up when there is enough to encode."""
 
-    def __init__(self, tokenizer: Tokenizer, special_token_ids: Collection[int]) -> None:
+    def __init__(self, tokenizer: Tokenizer, special_tokens: Mapping[str, int]) -> None:
         self._tokenizer = tokenizer
-        self._special_token_ids = special_token_ids
+        self._special_tokens = special_tokens
         self._lock = threading.Lock()
         self._settled = False
         self._encoder: FastEncoder | None = None
@@ -122,27 +155,25 @@ class Accelerator:
         with self._lock:
             self._settle()
 
+    @property
+    def encoding(self) -> Encoding | None:
+        """tiktoken's own object, set up now if it can be."""
+        self.warm_up()
+        return None if self._encoder is None else self._encoder.encoding
+
     def _settle(self) -> None:
         if self._settled:
             return
         if self.verdict.proved:
             # Without a lock, which a process forked meanwhile would find taken for ever: building twice does no harm.
-            encoder = _encoders.get(self.key)
-            self._encoder = encoder if encoder is not None else _encoders.setdefault(self.key, self._build())
+            key = (self.key, *sorted(self._special_tokens.items()))
+            encoder = _encoders.get(key)
+            self._encoder = encoder if encoder is not None else _encoders.setdefault(key, self._build())
         self._settled = True
 
     def _build(self) -> FastEncoder:
-        from tiktoken import Encoding
-
         ranks = ranks_of(self._tokenizer, self.verdict.left_out)
-        return FastEncoder(
-            Encoding(
-                f"renderers-{self.key[:12]}",
-                pat_str=self.verdict.pattern,
-                mergeable_ranks=ranks,
-                special_tokens={},
-            )
-        )
+        return FastEncoder(f"renderers-{self.key[:12]}", self.verdict.pattern, ranks, self._special_tokens)
 
     @cached_property
     def key(self) -> str:
@@ -150,7 +181,7 @@ class Accelerator:
         digest = hashlib.sha256(self._tokenizer.model.__getstate__())
         context = (
             component_list(self._tokenizer.pre_tokenizer),
-            sorted(self._special_token_ids),
+            sorted(self._special_tokens.values()),
             version("tokenizers"),
             version("tiktoken"),
             _PROOF_REVISION,
@@ -163,6 +194,6 @@ class Accelerator:
         """Whether tiktoken gives the same IDs: from disk, or proved now in some seconds."""
         verdict = load_verdict(self.key)
         if verdict is None:
-            verdict = judge(self._tokenizer, self._special_token_ids)
+            verdict = judge(self._tokenizer, self._special_tokens.values())
             store_verdict(self.key, verdict)
         return verdict

@@ -17,6 +17,7 @@ from renderers.tokenizers.token_bytes import byte_level_bytes, sentencepiece_byt
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tiktoken import Encoding
     from tokenizers import Tokenizer
 
     from renderers.tokenizers.special_tokens import SpecialSpan
@@ -42,7 +43,7 @@ class TokenizersAdapter(AdapterBase):
         self._normalizer = self._ordinary.normalizer
         self._normalizer_steps = component_list(self._normalizer)
         self._pre_tokenizer_steps = component_list(self._ordinary.pre_tokenizer)
-        self._accelerator = Accelerator(self._ordinary, self._special_tokens.values())
+        self._accelerator = Accelerator(self._ordinary, self._special_tokens)
         self._normalizes_to_nfc = [step["type"] for step in self._normalizer_steps] == ["NFC"]
         self._ascii_is_normal = all(step["type"] in _UNICODE_FORMS for step in self._normalizer_steps)
 
@@ -88,21 +89,41 @@ class TokenizersAdapter(AdapterBase):
 
     def encode_ordinary(self, text: str) -> list[int]:
         """IDs of `text` as ordinary text."""
-        require_no_surrogates(text)
-        fast = self._accelerator.encoder_for(len(text))
-        ids = None if fast is None else fast.encode(self._normalize(text))
-        if ids is None:
-            ids = self._checked(text, self._ordinary.encode(text, add_special_tokens=False).ids)
-        return ids
+        return self.encode_ordinary_batch([text])[0]
 
     def encode_ordinary_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode_ordinary` of each text."""
-        if len(texts) == 1 or self._accelerator.encoder_for(sum(map(len, texts))) is not None:
-            return [self.encode_ordinary(text) for text in texts]
         for text in texts:
             require_no_surrogates(text)
+        if not texts:
+            return []
+        fast = self._accelerator.encoder_for(sum(map(len, texts)))
+        if fast is not None:
+            normalized = [self._normalize(text) for text in texts]
+            encoded = fast.encode(normalized)
+            if encoded is not None:
+                return encoded
+            return [
+                (fast.encode([known]) or [self._slowly(text)])[0] for text, known in zip(texts, normalized, strict=True)
+            ]
         encodings = self._ordinary.encode_batch_fast(list(texts), add_special_tokens=False)
         return [self._checked(text, encoding.ids) for text, encoding in zip(texts, encodings, strict=True)]
+
+    def _slowly(self, text: str) -> list[int]:
+        return self._checked(text, self._ordinary.encode(text, add_special_tokens=False).ids)
+
+    def encode_batch(self, texts: Sequence[str], searched: Sequence[str] | None = None) -> list[list[int]]:
+        """IDs of each text, special tokens recognised; see the protocol."""
+        if searched is None and not self.doubtful_endings and self._finds_plainly and texts:
+            for text in texts:
+                require_no_surrogates(text)
+            fast = self._accelerator.encoder_for(sum(map(len, texts)))
+            # Normalising a whole text can join a special token's last character with what follows.
+            if fast is not None and all(self._normalize(text) is text for text in texts):
+                encoded = fast.encode(texts, find_special_tokens=True)
+                if encoded is not None:
+                    return encoded
+        return super().encode_batch(texts, searched)
 
     @cached_property
     def _reachable_specials(self) -> frozenset[int]:
@@ -239,6 +260,11 @@ class TokenizersAdapter(AdapterBase):
     def encoder(self) -> str:
         """Which library encodes; see the protocol."""
         return "tiktoken" if self._accelerator.verdict.proved else "tokenizers"
+
+    @property
+    def tiktoken_encoding(self) -> Encoding | None:
+        """The `tiktoken.Encoding` that gives the same IDs, or None where none is proved to. For measurements."""
+        return self._accelerator.encoding
 
     def warm_up(self) -> None:
         """Set tiktoken up now; see the protocol."""

@@ -24,7 +24,14 @@ TEMPLATE_FILE = "chat_template.jinja"
 MORE_TEMPLATES_FOLDER = "additional_chat_templates"
 
 # What decides tokens and templates, and nothing of the model's weights.
-_HUB_FILES = (TOKENIZER_FILE, CONFIG_FILE, "special_tokens_map.json", TIKTOKEN_FILE, "tokenization_*.py", GENERATION_FILE)
+_HUB_FILES = (
+    TOKENIZER_FILE,
+    CONFIG_FILE,
+    "special_tokens_map.json",
+    TIKTOKEN_FILE,
+    "tokenization_*.py",
+    GENERATION_FILE,
+)
 _HUB_TEMPLATES = (TEMPLATE_FILE, f"{MORE_TEMPLATES_FOLDER}/*.jinja")
 
 
@@ -86,7 +93,7 @@ def _download(name: str) -> Path:
     except Exception as error:
         # Invalid names, missing repositories, no network, no access: the library has an exception for each.
         raise TokenizerError(
-            f"{name!r} is neither a folder nor a tokenizer that the hub or its cache on disk has: {error}"
+            f"{name!r} is neither a folder nor a tokenizer that the hub or its cache on disk has: {' '.join(str(error).split())}"
         ) from error
 
 

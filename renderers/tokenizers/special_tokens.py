@@ -128,25 +128,23 @@ def matcher_of(tokens: tuple[AddedToken, ...]) -> SpecialTokenMatcher:
 
 
 @lru_cache(maxsize=32)
-def overlapping_special_tokens(texts: tuple[str, ...]) -> tuple[str, str] | None:
-    """Two special tokens (perhaps the same one twice) that can overlap in a text, or None.
+def overlap_endings(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """How a text may end so that, before a special token, another one can be read that takes (a part of) its place.
 
     A renderer that writes a special token knows where it stands and splits the text there. The tokenizer, which sees
     only the text, finds the same places if no occurrence of another special token can overlap the one that was written:
-    an earlier one whose end is its beginning, or a longer one that contains it. Where neither exists, every written
-    token is found at its place whatever stands around it.
+    an earlier one whose end is its beginning, or a longer one that contains it. Where there is none, every written
+    token is found at its place whatever stands around it. One that begins with another makes every text doubtful, also
+    the empty one.
     """
     tokens = sorted({text for text in texts if text})
-    for token, following in pairwise(tokens):
-        if following.startswith(token):
-            return following, token
     by_first: dict[str, list[str]] = {}
     for token in tokens:
         by_first.setdefault(token[0], []).append(token)
+    endings = {"" for token, following in pairwise(tokens) if following.startswith(token)}
     for token in tokens:
         for start in range(1, len(token)):
             tail = token[start:]
-            for other in by_first.get(tail[0], ()):
-                if other.startswith(tail) or tail.startswith(other):
-                    return token, other
-    return None
+            if any(other.startswith(tail) or tail.startswith(other) for other in by_first.get(tail[0], ())):
+                endings.add(token[:start])
+    return tuple(sorted(endings))

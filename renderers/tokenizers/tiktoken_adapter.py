@@ -213,6 +213,11 @@ class WrappedTiktokenAdapter(TiktokenAdapter):
     def _own_ids(self, text: str, *, special: bool) -> list[int]:
         return list(self._tokenizer.encode(text, allow_special_tokens=special))
 
+    @property
+    def cuts_long_texts(self) -> bool:
+        """Whether `needs_whole_text` depends on the text; it does."""
+        return True
+
     def needs_whole_text(self, text: str) -> bool:
         """Whether the class would cut this text, so that only `encode_with_offsets` encodes it exactly."""
         return not self.splits_at_special_tokens or not self._only_cuts or is_cut(text)

@@ -328,6 +328,16 @@ def test_all_keeps_return_where_a_render_writes_end() -> None:
     assert text_of(renderer, [QUESTION, answer(), QUESTION]) == kept
 
 
+def test_all_keeps_an_empty_analysis_that_the_template_shows_at_the_end_alone() -> None:
+    """The declared exception: the last answer's empty reasoning is an empty message, and in a history it is nothing."""
+    renderer = make(TEMPLATE, thinking_retention="all")
+    empty = THOUGHT.replace("<|message|>r", "<|message|>")
+    assert text_of(renderer, [QUESTION, answer("a", "")]) == f"{USER}<|start|>assistant{empty}{FINAL}<|return|>"
+    assert bridged(renderer, [QUESTION], f"{empty}{FINAL}<|return|>", [QUESTION]) == f"{USER}<|start|>assistant"
+    kept = f"{USER}<|start|>assistant{FINAL}<|end|>{USER}"
+    assert text_of(renderer, [QUESTION, answer("a", ""), QUESTION]) == kept
+
+
 def test_tool_cycle_keeps_an_answers_analysis_until_the_next_question() -> None:
     renderer = make(thinking_retention="tool_cycle")
     messages = [QUESTION, calling(call(), reasoning_content="r"), result(), answer()]

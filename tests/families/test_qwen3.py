@@ -152,6 +152,18 @@ def test_prompts_that_cannot_be_extended() -> None:
         assert renderer.bridge(prompt, completion, [user()]).reason == RefusalReason.UNKNOWN_HISTORY
 
 
+def test_without_a_query_ids_alone_do_not_tell_what_is_dropped() -> None:
+    """The template then takes the last message for the query, and drops the reasoning before it."""
+    messages = [{"role": "system", "content": "s"}]
+    completion = "<think>\nhm\n</think>\n\nyes<|im_end|>"
+    for policy, reasons in ((None, ("retention", "unknown_history")), ("all", ("", ""))):
+        renderer = make(thinking_retention=policy)
+        prompt = renderer.render(messages, add_generation_prompt=True)
+        for given, reason in zip((prompt, prompt.token_ids), reasons, strict=True):
+            result = renderer.bridge(given, ids(renderer, completion), [tool()])
+            assert (str(result.reason) if isinstance(result, BridgeRefusal) else "") == reason
+
+
 def test_tools_belong_to_the_prompt() -> None:
     renderer = make()
     other = [{"type": "function", "function": {"name": "g", "description": "d", "parameters": {"type": "object"}}}]

@@ -224,6 +224,37 @@ def test_bridge_check_finds_reasoning_that_the_template_drops(official_tokenizer
         checks.check_bridge(keeping, CHANGE_OF_SUBJECT, REFERENCE, QWEN3)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "retention", "role", "problem"),
+    [
+        ("refused: retention", "all", "user", 'under "all"'),
+        ("retention", "all", "tool", 'under "all"'),
+        ("refused: retention", "tool_cycle", "tool", "inside a tool cycle"),
+        ("equal", "tool_cycle", "user", "bridged to a user's question"),
+        ("bridged", "tool_cycle", "user", "bridged to a user's question"),
+    ],
+)
+def test_policy_check_finds(outcome: str, retention: str, role: str, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        checks.check_policy_kept(outcome, retention, [{"role": role, "content": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "retention", "message"),
+    [
+        ("refused: retention", None, {"role": "tool", "content": "x"}),
+        ("refused: wrong_stop", "all", {"role": "user", "content": "x"}),
+        ("refused: retention", "tool_cycle", {"role": "user", "content": "x"}),
+        ("equal", "tool_cycle", {"role": "tool", "content": "x"}),
+        # A tool's answer in a user's clothes, and a message that says nothing, are questions to some formats alone.
+        ("equal", "tool_cycle", {"role": "user", "content": "<tool_response>x</tool_response>"}),
+        ("equal", "tool_cycle", {"role": "user", "content": None}),
+    ],
+)
+def test_policy_check_passes(outcome: str, retention: str | None, message: dict[str, Any]) -> None:
+    checks.check_policy_kept(outcome, retention, [message])
+
+
 def test_cut_bridge_check_finds_a_missing_close(renderer: Any) -> None:
     plain = Continuation(ANSWER.prompt, {"role": "assistant", "content": "ok"}, CHANGE_OF_SUBJECT.new_messages)
 

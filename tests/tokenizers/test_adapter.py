@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from sample_texts import TEXTS, fuzzed_text
 from tiny_tokenizers import (
     OTHER_ADDED_TOKENS,
@@ -69,6 +70,25 @@ def test_batches_encode_as_single_texts_do(name: str) -> None:
         assert adapter.encode_ordinary_batch(texts) == expected
         assert adapter.encode_ordinary_batch(texts[:1]) == expected[:1]
         assert adapter.encode_ordinary_batch([]) == []
+
+
+@each_tokenizer
+@given(texts=st.lists(fuzzed_text(*ADDED), max_size=4))
+def test_texts_of_a_batch_have_their_special_tokens(name: str, texts: list[str]) -> None:
+    masked = ["\0" * len(text) for text in texts]
+    for adapter in adapters(name):
+        if adapter.splits_at_special_tokens:
+            assert adapter.encode_batch(texts) == [adapter.encode_with_offsets(text)[0] for text in texts]
+            assert adapter.encode_batch(texts, masked) == [plain_ids(name, text) for text in texts]
+
+
+def test_a_text_that_holds_the_border_between_texts_encodes_alone() -> None:
+    from renderers.tokenizers.acceleration import _BORDER
+
+    slow, fast = adapters(next(iter(TOKENIZERS)))
+    texts = [f"a{_BORDER}b", "c", _BORDER, ""]
+    assert fast.encode_ordinary_batch(texts) == slow.encode_ordinary_batch(texts)
+    assert fast.encode_batch(texts) == slow.encode_batch(texts)
 
 
 @each_tokenizer

@@ -100,6 +100,7 @@ def test_fuzz(official: Official, text: str) -> None:
     assert not set(adapter.special_tokens.values()) & set(expected)
     reference = official.transformers._tokenizer.encode(text, add_special_tokens=False)
     assert adapter.encode_with_offsets(text)[0] == reference.ids
+    assert adapter.encode_batch([text, "x", text]) == [reference.ids, official.plain_ids("x"), reference.ids]
     ids: list[int] = []
     position = 0
     for start, end, token_id in adapter.find_special_tokens(text):

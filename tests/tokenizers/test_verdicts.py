@@ -96,11 +96,11 @@ def test_a_kept_verdict_is_not_proved_again(folder: Path, monkeypatch: pytest.Mo
 
 def test_the_key_covers_what_the_verdict_depends_on() -> None:
     tokenizer = trained_tokenizer(size=320)
-    key = Accelerator(tokenizer, {5}).key
-    assert key == Accelerator(tokenizer, [5]).key
-    assert key == Accelerator(trained_tokenizer(size=320), {5}).key
-    others = [Accelerator(tokenizer, {6}), Accelerator(trained_tokenizer(size=330), {5})]
-    others.append(Accelerator(trained_tokenizer(size=320, pattern=r"\p{L}+|\s+"), {5}))
+    key = Accelerator(tokenizer, {"<a>": 5}).key
+    assert key == Accelerator(tokenizer, {"<b>": 5}).key
+    assert key == Accelerator(trained_tokenizer(size=320), {"<a>": 5}).key
+    others = [Accelerator(tokenizer, {"<a>": 6}), Accelerator(trained_tokenizer(size=330), {"<a>": 5})]
+    others.append(Accelerator(trained_tokenizer(size=320, pattern=r"\p{L}+|\s+"), {"<a>": 5}))
     assert len({key, *(other.key for other in others)}) == 4
 
 
@@ -143,10 +143,10 @@ def test_where_tiktoken_panics_the_library_encodes(monkeypatch: pytest.MonkeyPat
     class PanicException(BaseException):
         """As pyo3 raises it."""
 
-    def panic(_: str) -> list[int]:
+    def panic(*_: Any, **__: Any) -> list[int]:
         raise PanicException
 
-    monkeypatch.setattr(adapter._accelerator._encoder._encoding, "encode_ordinary", panic)
+    monkeypatch.setattr(adapter._accelerator._encoder.encoding, "encode", panic)
     assert adapter.encode_ordinary("Hello") == expected
 
 

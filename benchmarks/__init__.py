@@ -1,0 +1,1 @@
+"""What the speed claims rest on: `python -m benchmarks`, or `make bench`."""

@@ -1,0 +1,149 @@
+"""Compares the speed of rendering, bridging and parsing, and writes the tables: `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from benchmarks.peers import PACKAGES, Peers
+from benchmarks.render import measure_render
+from benchmarks.replies import measure_bridge, measure_parse
+from benchmarks.report import number, table, times, write_into_pages
+from benchmarks.subjects import SUBJECTS, Subject
+from benchmarks.timing import Round, median, ratio
+from benchmarks.whole import bytes_per_token, construction_seconds, import_seconds, renders_per_second
+from renderers import DamageWarning
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the tables, and write them into the pages unless told not to."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--families", nargs="*", default=[one.family for one in SUBJECTS], help="only these families")
+    parser.add_argument(
+        "--model", action="append", default=[], help="another model, golden:NAME too; instead of the families"
+    )
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of each comparison")
+    parser.add_argument("--messages", type=int, nargs="*", default=[2, 20, 200], help="lengths of conversations")
+    parser.add_argument(
+        "--histories", type=int, nargs="*", default=[1_000, 10_000, 100_000], help="tokens before a bridge"
+    )
+    parser.add_argument("--replies", type=int, nargs="*", default=[200, 4_000], help="tokens of a parsed reply")
+    parser.add_argument("--peers", nargs="*", default=[*PACKAGES], help="libraries to compare with, by environment")
+    parser.add_argument("--processes", type=int, nargs="*", default=[1, 2], help="processes that share the throughput")
+    parser.add_argument("--no-write", action="store_true", help="print the tables only")
+    chosen = parser.parse_args(arguments)
+    warnings.simplefilter("ignore", DamageWarning)  # a template that prints no tools is measured without
+    subjects = [Subject(model, model) for model in chosen.model] or [
+        one for one in SUBJECTS if one.family in chosen.families
+    ]
+    renders, bridges, parses, missing = [], [], [], {}
+    for subject in subjects:
+        peers = Peers(subject, tuple(chosen.peers))
+        for count in chosen.messages:
+            measured, tokens = measure_render(
+                subject, count, max(chosen.rounds, min(100, 40 * chosen.rounds // count)), peers
+            )
+            renders.append(_render_row(subject, count, measured, tokens))
+        bridges += [
+            _bridge_row(subject, *measure_bridge(subject, history, chosen.rounds, peers))
+            for history in chosen.histories
+        ]
+        parses += [
+            _parse_row(subject, *measure_parse(subject, length, chosen.rounds, peers)) for length in chosen.replies
+        ]
+        peers.close()
+        missing.update({f"{subject.family}, {what}": why for what, why in peers.missing.items()})
+    whole = _whole_rows(subjects[0], chosen.rounds, max(chosen.messages), [one for one in chosen.processes if one])
+    sections = {
+        "benchmark of rendering": table(RENDER_HEADS, renders),
+        "benchmark of bridging": table(BRIDGE_HEADS, bridges),
+        "benchmark of parsing": table(PARSE_HEADS, parses),
+        "benchmark of a process": table(("", ""), whole),
+    }
+    for name, text in sections.items():
+        print(f"## {name}\n\n{text}\n")
+        if not chosen.no_write:
+            write_into_pages(name, text)
+    for what, why in missing.items():
+        print(f"not measured: {what}: {why}", file=sys.stderr)
+
+
+RENDER_HEADS = (
+    "family", "messages", "tokens", "cold", "masks on top", "of bare tiktoken", "than `apply_chat_template`",
+    "than `renderers` 0.1.12", "than `tml-renderers`", "than openai-harmony", "again", "one more turn",
+)  # fmt: skip
+BRIDGE_HEADS = (
+    "family", "history", "from the previous result", "of which encoding", "completion not parsed before", "from lists", "`renderers` 0.1.12 from lists",
+    "from lists, than it",
+)  # fmt: skip
+PARSE_HEADS = (
+    "family", "tokens", "parse", "of one decode", "than `renderers` 0.1.12", "streaming, a token on top of decode",
+)  # fmt: skip
+
+
+def _render_row(subject: Subject, count: int, rounds: Sequence[Round], tokens: int) -> tuple[str, ...]:
+    return (
+        subject.family,
+        str(count),
+        str(tokens),
+        number(median(rounds, "cold"), " ms"),
+        number(median(rounds, "masks"), " ms"),
+        times(ratio(rounds, "cold", "tiktoken")),
+        times(ratio(rounds, "template", "cold")),
+        times(ratio(rounds, "renderers", "cold")),
+        times(ratio(rounds, "tml", "cold")),
+        times(ratio(rounds, "harmony", "cold")),
+        times(ratio(rounds, "template", "again")),
+        times(ratio(rounds, "template turn", "turn")),
+    )
+
+
+def _bridge_row(subject: Subject, rounds: Sequence[Round], history: int) -> tuple[str, ...]:
+    return (
+        subject.family,
+        str(history),
+        number(median(rounds, "result"), " ms"),
+        number(median(rounds, "encode"), " ms"),
+        number(median(rounds, "unread"), " ms"),
+        number(median(rounds, "lists"), " ms"),
+        number(median(rounds, "renderers"), " ms"),
+        times(ratio(rounds, "renderers", "lists")),
+    )
+
+
+def _parse_row(subject: Subject, rounds: Sequence[Round], length: int) -> tuple[str, ...]:
+    on_top = [1e6 * (one["stream"] - one["decode each"]) / length for one in rounds]
+    return (
+        subject.family,
+        str(length),
+        number(median(rounds, "parse"), " ms"),
+        times(ratio(rounds, "parse", "decode")),
+        times(ratio(rounds, "renderers", "parse")),
+        number(max(0.0, statistics.median(on_top)), " µs"),
+    )
+
+
+def _whole_rows(subject: Subject, rounds: int, count: int, processes: Sequence[int]) -> list[tuple[str, str]]:
+    versions = ", ".join(f"{name} {version(name)}" for name in ("tokenizers", "tiktoken", "transformers"))
+    return [
+        ("`import renderers`", number(1000 * import_seconds("renderers", rounds), " ms")),
+        ("a renderer for a loaded tokenizer", number(1000 * construction_seconds(subject, rounds), " ms")),
+        ("memory beside the token IDs, a token", number(bytes_per_token(subject, count), " bytes")),
+        *[
+            (
+                f"new conversations of 20 messages, {shared} process{'es' * (shared > 1)}",
+                number(renders_per_second(subject, shared, 20, 40 * rounds), " a second"),
+            )
+            for shared in processes
+        ],
+        ("measured with", f"Python {platform.python_version()}, {versions}"),
+    ]
+
+
+if __name__ == "__main__":
+    main()

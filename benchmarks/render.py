@@ -1,0 +1,112 @@
+"""Rendering: cold, again (the rollouts of a group), and after one more turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from benchmarks.conversations import TOOLS, Messages, make_conversation, make_reply, make_result
+from benchmarks.peers import Peers
+from benchmarks.subjects import Subject
+from benchmarks.timing import Round, repeated, seconds
+from renderers import Renderer
+
+
+def measure_render(subject: Subject, count: int, rounds: int, peers: Peers) -> tuple[list[Round], int]:
+    """Rounds over conversations of `count` messages, each seen for the first time, and the tokens of the last one.
+
+    Names: `cold`; `again`, the same prompt once more; `turn`, one more turn of it; `masks`, what the mask and the
+    attribution of a cold render take on top; `tiktoken` and `tokenizers`, bare encoders over the same text; `template`
+    and `template turn`, transformers' `apply_chat_template`; `harmony`; the names of the peers.
+    """
+    renderer = subject.new_renderer()
+    harmony = harmony_renderer(subject) if subject.family == "gpt-oss" else None
+    measured: list[Round] = []
+    tokens = 0
+    for number in range(rounds):
+        messages = make_conversation(count, 1000 * count + number, as_text=subject.as_text)
+        longer = _longer(subject, messages, number)
+        one = {"cold": seconds(_render, renderer, messages)}
+        rendered = renderer.render(messages, tools=TOOLS, add_generation_prompt=True)
+        one["masks"] = seconds(lambda result: (result.sampled_mask, result.message_indices), rendered)
+        text, tokens = renderer.decode(rendered.token_ids), len(rendered)
+        if subject.tiktoken is not None:
+            one["tiktoken"] = seconds(subject.tiktoken.encode_ordinary, text)
+        one["tokenizers"] = seconds(subject.tokenizer.backend_tokenizer.encode, text, add_special_tokens=False)
+        one["again"] = repeated(_render, renderer, messages)
+        one["turn"] = seconds(_render, renderer, longer)
+        if subject.template is not None:
+            one["template"] = seconds(_apply_template, subject, messages)
+            one["template turn"] = seconds(_apply_template, subject, longer)
+        if harmony is not None:
+            one["harmony"] = seconds(harmony, messages)
+        peers.measure(one, "render", messages=messages, tools=TOOLS)
+        measured.append(one)
+    return measured, tokens
+
+
+def _render(renderer: Renderer[Any], messages: Messages) -> list[int]:
+    return renderer.render(messages, tools=TOOLS, add_generation_prompt=True).token_ids
+
+
+def _apply_template(subject: Subject, messages: Messages) -> Any:
+    return subject.tokenizer.apply_chat_template(messages, tools=TOOLS, add_generation_prompt=True)
+
+
+def _longer(subject: Subject, messages: Messages, seed: int) -> Messages:
+    """The conversation with one more turn: a reply with a call, and its result."""
+    rng = random.Random(seed)
+    reply = make_reply(rng, 1000 + seed, as_text=subject.as_text)
+    return [*messages, reply, make_result(rng, reply, 100)]
+
+
+def harmony_renderer(subject: Subject) -> Callable[[Messages], Any] | None:
+    """OpenAI's library, which gets its messages ready made; None where it is not installed."""
+    try:
+        library: Any = import_module("openai_harmony")
+    except ImportError:
+        return None
+    os.environ.update(subject.environment)
+    encoding = library.load_harmony_encoding(library.HarmonyEncodingName.HARMONY_GPT_OSS)
+
+    def render(messages: Messages) -> Any:
+        return encoding.render_conversation_for_completion(_as_harmony(library, messages), library.Role.ASSISTANT)
+
+    return render
+
+
+def _as_harmony(library: Any, messages: Messages) -> Any:
+    """The conversation in the library's own objects."""
+    made = []
+    for message in messages:
+        match message["role"]:
+            case "system":
+                content = library.DeveloperContent.new().with_instructions(message["content"])
+                made.append(library.Message.from_role_and_content(library.Role.DEVELOPER, content))
+            case "user":
+                made.append(library.Message.from_role_and_content(library.Role.USER, message["content"]))
+            case "assistant":
+                made += _as_harmony_reply(library, message)
+            case "tool":
+                author = library.Author.new(library.Role.TOOL, "functions.tool")
+                result = library.Message.from_author_and_content(author, message["content"])
+                made.append(result.with_channel("commentary").with_recipient("assistant"))
+    return library.Conversation.from_messages(made)
+
+
+def _as_harmony_reply(library: Any, message: dict[str, Any]) -> list[Any]:
+    def part(text: str, channel: str) -> Any:
+        return library.Message.from_role_and_content(library.Role.ASSISTANT, text).with_channel(channel)
+
+    parts = [part(message["reasoning_content"], "analysis")] if "reasoning_content" in message else []
+    calls = message.get("tool_calls", ())
+    if message["content"]:
+        parts.append(part(message["content"], "commentary" if calls else "final"))
+    for call in calls:
+        arguments = json.dumps(call["function"]["arguments"])
+        parts.append(part(arguments, "commentary").with_recipient(f"functions.{call['function']['name']}"))
+    return parts

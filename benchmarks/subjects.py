@@ -1,0 +1,93 @@
+"""The families that are measured, and their official tokenizers and templates."""
+
+from __future__ import annotations
+
+import tempfile
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from golden import official
+from renderers import Renderer, create_renderer
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One family.
+
+    Attributes:
+        family: its name.
+        model: the model whose tokenizer and template are used; or `golden:NAME`, which has no template.
+        tml: what `tml-renderers` calls its renderer, or None.
+        settings: of our renderer, so that it writes what the others write.
+        as_text: whether the template takes arguments as JSON text.
+    """
+
+    family: str
+    model: str
+    tml: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    as_text: bool = False
+
+    @cached_property
+    def folder(self) -> Path:
+        """The tokenizer's folder."""
+        if self.model.startswith("golden:"):
+            return Path(official.__file__).parents[1] / "families" / "golden" / self.model.removeprefix("golden:")
+        return official.Official(self.model).folder
+
+    @cached_property
+    def template(self) -> str | None:
+        """The official chat template."""
+        return None if self.model.startswith("golden:") else official.Official(self.model).template
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """A transformers tokenizer."""
+        from transformers import PreTrainedTokenizerFast
+
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(self.folder)
+        tokenizer.chat_template = self.template
+        tokenizer.name_or_path = self.model
+        return tokenizer
+
+    def new_renderer(self, **settings: Any) -> Renderer[Any]:
+        """Our renderer, with empty caches and the fast encoder set up."""
+        source = self.model if self.model.startswith("golden:") else self.tokenizer
+        renderer = create_renderer(source, chat_template_kwargs=self.settings or None, **settings)
+        renderer.tokenizer.warm_up()
+        return renderer
+
+    @cached_property
+    def ranks_folder(self) -> Path:
+        """A folder with gpt-oss's ranks in a file, where OpenAI's library looks for them without a network."""
+        folder = Path(tempfile.mkdtemp(prefix="ranks-"))
+        ranks = sorted(self.tiktoken._mergeable_ranks.items(), key=lambda item: item[1])  # noqa: SLF001 - no public name
+        lines = b"".join([b64encode(token) + b" %d\n" % rank for token, rank in ranks])
+        (folder / "o200k_base.tiktoken").write_bytes(lines)
+        return folder
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that other libraries need."""
+        return {"TIKTOKEN_ENCODINGS_BASE": str(self.ranks_folder)} if self.family == "gpt-oss" else {}
+
+    @cached_property
+    def tiktoken(self) -> Any:
+        """A bare `tiktoken.Encoding` with the tokenizer's ranks and pattern; None where there is none that is equal."""
+        from renderers.tokenizers.huggingface import TokenizersAdapter
+
+        adapter = self.new_renderer().tokenizer
+        return adapter.tiktoken_encoding if isinstance(adapter, TokenizersAdapter) else None
+
+
+SUBJECTS: Sequence[Subject] = (
+    Subject("Qwen3", "Qwen/Qwen3-8B", tml="Qwen3"),
+    Subject("GLM-4.5", "zai-org/GLM-4.5"),
+    Subject("DeepSeek-V3.1", "deepseek-ai/DeepSeek-V3.1", tml="DeepSeekV31", as_text=True),
+    Subject("Kimi-K2", "moonshotai/Kimi-K2-Thinking", tml="KimiK2"),
+    Subject("gpt-oss", "openai/gpt-oss-20b", tml="GptOss", settings={"conversation_start_date": "2025-08-05"}),
+)

@@ -1,0 +1,124 @@
+"""Messages at their places in a conversation, and what is remembered of each.
+
+How a message is written depends on all that stands before it, and on a few facts about what comes after. So what was
+made of it is kept by its *place*: the tools and the messages up to it, content for content. A conversation that was
+rendered before, one more turn of it, or another rollout of its prompt is then looked up and not written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from renderers.cache import GenerationCache
+from renderers.conversation import NEVER, History
+from renderers.encoding import CACHE_BYTES, Fragment
+from renderers.messages import Message
+from renderers.rendered import Damage
+
+
+class Sight(NamedTuple):
+    """What a message sees from its place of the messages after it. All that is written of it follows from both.
+
+    Attributes:
+        side: before, at or after the last message whose reasoning is dropped: -1, 0 or 1.
+        next_role: the role of the next message, None at the end.
+        follows_last_query: whether no user's query comes after it.
+        ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
+        is_open: the message is a prefill that the model continues.
+        ended: nothing follows the last message, not even a generation prompt.
+        landing: role and family's state before the place to which the format moves it; None where it stays.
+    """
+
+    side: int
+    next_role: str | None
+    follows_last_query: bool
+    ahead: Any
+    is_open: bool
+    ended: bool
+    landing: tuple[str | None, Any] | None
+
+
+class Written(NamedTuple):
+    """What was made of a message.
+
+    Attributes:
+        fragment: its text, encoded as far as its neighbours cannot matter.
+        damages: what the format loses of it.
+        reasoning_at: its index in the conversation, where it stands there with reasoning of its own; else `NEVER`.
+    """
+
+    fragment: Fragment
+    damages: Sequence[Damage]
+    reasoning_at: int
+
+
+#: Stands for what is still to be written.
+UNWRITTEN: Final = Written(Fragment(()), (), NEVER)
+
+
+PlaceKey: TypeAlias = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class PlacedMessage:
+    """A message at its place.
+
+    Attributes:
+        message: the message.
+        before, after: the conversation without it, and with it.
+        results: how many tool messages stand in a row, up to this one.
+        tool_name: of a tool message the tool that it answers for, where that is known.
+        key: number of the place before and the message's content; None where the message is not remembered.
+        number: stands for this place in the keys of what follows.
+        written: what was made of it so far, by what it saw.
+    """
+
+    message: Message
+    before: History
+    after: History
+    results: int
+    tool_name: str | None
+    key: PlaceKey | None = None
+    number: int = 0
+    written: dict[Sight, Written] = field(default_factory=dict)
+
+
+class PlaceCache:
+    """The places that are known, up to a number of bytes.
+
+    Numbers are never used again, so that no place is mistaken for another that went. What stands behind one that went is
+    out of reach, and goes in its turn.
+    """
+
+    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
+        self._places: GenerationCache[PlaceKey, PlacedMessage] = GenerationCache(cache_bytes)
+        self._starts: GenerationCache[bytes, int] = GenerationCache(cache_bytes // 8)
+        self._numbers = count(1)
+
+    def start(self, tools: bytes) -> int:
+        """The number of the place before the first message, under tools with this content."""
+        number = self._starts.get(tools)
+        if number is None:
+            number = self.new_number()
+            self._starts.put(tools, number, 200 + len(tools))
+        return number
+
+    def new_number(self) -> int:
+        """A number for another place."""
+        return next(self._numbers)
+
+    def get(self, key: PlaceKey) -> PlacedMessage | None:
+        """The message with this content behind this place, where it is known."""
+        return self._places.get(key)
+
+    def put(self, placed: PlacedMessage) -> None:
+        """Remember what was made of a message, unless it is one that cannot be remembered."""
+        if placed.key is None:
+            return
+        size = 2000 + 4 * len(placed.key[1])  # the key, the message and its pieces hold the text
+        for written in tuple(placed.written.values()):
+            size += 500 + 100 * len(written.fragment.pieces)
+        self._places.put(placed.key, placed, size)

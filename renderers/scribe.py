@@ -1,0 +1,187 @@
+"""Writes a family's messages as its description says, each of them once.
+
+See `renderers.placing` for what is remembered, and under what key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from renderers.cache import GenerationCache
+from renderers.conversation import NEVER, History, Turn
+from renderers.encoding import CACHE_BYTES, Encoder, Fragment
+from renderers.labels import Runs
+from renderers.messages import (
+    Message,
+    Tools,
+    check_arguments,
+    content_of,
+    contents_of,
+    require_list,
+    validate_messages,
+)
+from renderers.placing import UNWRITTEN, PlaceCache, PlacedMessage, Sight, Written
+from renderers.writer import Piece, Writer
+
+if TYPE_CHECKING:
+    from renderers.family import FamilyRenderer
+
+
+class Scribe:
+    """Writes and encodes for one renderer, and remembers what it wrote."""
+
+    def __init__(self, renderer: FamilyRenderer[Any], cache_bytes: int = CACHE_BYTES) -> None:
+        self._renderer = renderer
+        self._encoder = Encoder(
+            renderer.tokenizer, stop_ids=renderer.stop_ids, sanitize=renderer.sanitizes, cache_bytes=cache_bytes
+        )
+        self._cache = PlaceCache(cache_bytes)
+        self._frames: GenerationCache[tuple[Piece, ...], Fragment] = GenerationCache(cache_bytes // 8)
+
+    def place(self, messages: Sequence[Mapping[str, Any]], tools: Tools) -> list[PlacedMessage]:
+        """The caller's messages at their places, those validated that are not known there yet.
+
+        Raises:
+            MessageError: for what cannot be rendered, naming the message and the field.
+        """
+        require_list(messages)
+        places: list[PlacedMessage] = []
+        number = self._cache.start(tools.key)
+        for given in messages:
+            content = content_of(given)
+            placed = None if content is None else self._cache.get((number, content))
+            if placed is None:
+                break
+            places.append(placed)
+            number = placed.number
+        rest = messages[len(places) :]
+        if not rest:
+            return places
+        contents, copies = contents_of(rest)
+        first = len(places)
+        validated = validate_messages([*copies, *rest[len(copies) :]], first_index=first)
+        check_arguments(
+            validated,
+            as_objects=self._renderer.arguments_as_objects,
+            empty_text=self._renderer.takes_empty_arguments,
+            first_index=first,
+        )
+        if places:
+            after, results = places[-1].after, places[-1].results
+        else:
+            after, results = History(tools=tools, family=self._renderer.family, state=self._renderer.initial_state()), 0
+        for position, placed in enumerate(self.follow(after, validated, results)):
+            # What stands behind a message without a copy cannot be remembered, either.
+            if position < len(copies):
+                placed.key, placed.number = (number, contents[position]), self._cache.new_number()
+                number = placed.number
+            places.append(placed)
+        return places
+
+    def follow(self, before: History, messages: Sequence[Message], results: int = 0) -> list[PlacedMessage]:
+        """Messages after a history; `results` tool messages stand directly before them."""
+        places: list[PlacedMessage] = []
+        for message in messages:
+            is_query = message.role in self._renderer.query_roles and self._renderer.is_query(message)
+            after = before.followed_by(message, is_query=is_query, state=self._renderer.advance(before.state, message))
+            tool_name = None
+            if message.role == "tool":
+                tool_name = self._renderer.tool_name(before, message, results)
+                results += 1
+            else:
+                results = 0
+            places.append(PlacedMessage(message, before, after, results, tool_name))
+            before = after
+        return places
+
+    def write(
+        self, places: Sequence[PlacedMessage], last: History, *, open_last: bool = False
+    ) -> tuple[list[Written], History]:
+        """What is made of messages, in the order in which the format writes them, and the history after them.
+
+        `last` is the history with all of them. A message is written once at its place for all that it can see from there.
+        """
+        messages = [placed.message for placed in places]
+        histories = [*[placed.before for placed in places], last]
+        ahead, floor = self._renderer.look_ahead(messages), self._renderer.reasoning_floor(last)
+        written: list[Written] = []
+        missing: list[tuple[int, PlacedMessage, Sight]] = []
+        writers: list[Writer] = []
+        for place, position in enumerate(self._renderer.arrange(messages, histories)):
+            placed, history = places[position], histories[place]
+            index = placed.before.count
+            sight = Sight(
+                (index > floor) - (index < floor),
+                messages[place + 1].role if place + 1 < len(messages) else None,
+                index >= last.last_query,
+                ahead[position] if ahead else None,
+                open_last and place == len(messages) - 1,
+                last.ended,
+                None if place == position else (history.last_role, history.state),
+            )
+            found = placed.written.get(sight, UNWRITTEN)
+            if found is UNWRITTEN:
+                missing.append((place, placed, sight))
+                writers.append(self._write_one(position, placed, history, sight, floor))
+            written.append(found)
+        if missing:
+            fragments = self._encoder.fragments([out.pieces for out in writers])
+            for (place, placed, sight), out, fragment in zip(missing, writers, fragments, strict=True):
+                one = Written(fragment, tuple(out.damages), placed.before.count if out.shows_reasoning else NEVER)
+                written[place] = placed.written[sight] = one
+                self._cache.put(placed)
+        first_reasoning = min([histories[0].first_reasoning, *[one.reasoning_at for one in written]])
+        # A prefill is not yet a message: the reply that continues it is.
+        return written, replace(histories[-2] if open_last else last, first_reasoning=first_reasoning)
+
+    def _write_one(self, position: int, placed: PlacedMessage, history: History, sight: Sight, floor: int) -> Writer:
+        """Write one message, which lands behind `history`."""
+        message, role = placed.message, placed.message.role
+        reasoning = None
+        if role == "assistant":
+            reasoning, content = self._renderer.split_reasoning(message)
+        else:
+            content = self._renderer.text_of(message)
+        turn = Turn(
+            message=message,
+            index=placed.before.count,
+            content=content,
+            reasoning=reasoning,
+            floor=floor,
+            follows_last_query=sight.follows_last_query,
+            previous_role=history.last_role,
+            next_role=sight.next_role,
+            tool_name=placed.tool_name,
+            state=history.state,
+            ahead=sight.ahead,
+            tools=history.tools,
+            is_open=sight.is_open,
+            ended=sight.ended,
+        )
+        out = Writer()
+        out.begin(position, role)
+        self._renderer.write_message(out, turn)
+        if role == "assistant":
+            if message.written_by is None:
+                out.mark_sampled(self._renderer.prompt_text(history.state))
+            out.shows_reasoning = (
+                reasoning is not None and self._renderer.is_reasoning(reasoning) and turn.keeps_reasoning
+            )
+        if sight.is_open:
+            out.cut_after_body()
+        return out
+
+    def join(self, before: Writer, written: Sequence[Written], after: Writer) -> tuple[list[list[int]], Runs]:
+        """IDs and labels of messages, between what stands before and after them."""
+        return self._encoder.join([self._frame(before), *[one.fragment for one in written], self._frame(after)])
+
+    def _frame(self, out: Writer) -> Fragment:
+        """What stands before or after the messages."""
+        pieces = tuple(out.pieces)
+        fragment = self._frames.get(pieces)
+        if fragment is None:
+            (fragment,) = self._encoder.fragments([pieces])
+            self._frames.put(pieces, fragment, 1000 + 4 * sum(len(text) for text, _, _ in pieces))
+        return fragment
