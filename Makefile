@@ -7,13 +7,21 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # The parity tier finds official tokenizers and templates here, and is absent where the folder is.
 ASSETS := $(or $(RENDERERS_ASSETS),../shared/assets)
 
-.PHONY: demo test fuzz check bench golden oldest clean
+.PHONY: demo test engines vllm fuzz check bench golden oldest clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/renderers demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2
+
+# The engines with a transformers model, in an environment of its own: torch is too large for everybody's.
+engines: $(VENV)-engines/.dev
+	OMP_NUM_THREADS=1 $(VENV)-engines/bin/python -m pytest -n 2 tests/engines tests/examples tests/trajectory/test_trajectory_torch.py
+
+# The clients against a real vLLM on the CPU. Its environment takes some minutes and 3.4 GB, and RECORD=1 records anew.
+vllm: $(VENV)/.dev $(VENV)-vllm/.server
+	$(BIN)/python tests/engines/vllm_server.py test $(VENV)-vllm $(if $(RECORD),--record)
 
 # The counts that the project's claims rest on. EXAMPLES sets the number for each property.
 EXAMPLES ?= 5000
@@ -43,8 +51,19 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) --editable '.[transformers,cli,testing,dev]'
+	$(PIP) --editable '.[transformers,cli,testing,engines,arrow,dev]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)-engines/.dev: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-engines
+	$(VENV)-engines/bin/python -m pip install --quiet --no-compile --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[transformers,cli,testing,engines,local,arrow]' pytest pytest-xdist numpy
+	$(VENV)-engines/bin/python -c 'import torch; print("torch", torch.__version__)'
+	@touch $@
+
+$(VENV)-vllm/.server: tests/engines/vllm_server.py | $(VENV)/bin/python
+	$(BIN)/python tests/engines/vllm_server.py install $(VENV)-vllm
+	@touch $@
 
 $(VENV)-oldest/.dev: pyproject.toml oldest.txt
 	$(PYTHON) -m venv $(VENV)-oldest
@@ -53,4 +72,4 @@ $(VENV)-oldest/.dev: pyproject.toml oldest.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-engines $(VENV)-oldest $(VENV)-vllm build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -39,8 +39,13 @@ class Official:
     @cached_property
     def tokenizer_json(self) -> str:
         """The tokenizer's own file."""
-        path = reference.ASSETS / "tokenizers" / self.tokenizer_folder / "tokenizer.json"
-        return path.read_text(encoding="utf-8")
+        return (self.folder / "tokenizer.json").read_text(encoding="utf-8")
+
+    @property
+    def folder(self) -> Path:
+        """The tokenizer's folder."""
+        folder: Path = reference.ASSETS / "tokenizers" / self.tokenizer_folder
+        return folder
 
     @property
     def tokenizer_sha256(self) -> str:

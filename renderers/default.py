@@ -6,6 +6,7 @@ sampled it says where the config asks for it (`provenance="traced"`), and so it 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,12 +18,14 @@ from renderers.config import template_sha256
 from renderers.conversation import History, tool_names
 from renderers.default_config import DefaultRendererConfig
 from renderers.delta import DeltaBridges
+from renderers.delta_proof import EMPTY_TOOLS
 from renderers.encoding import Encoder
 from renderers.errors import ConfigError, MessageError
 from renderers.formats.named import named_grammar
 from renderers.formats.response_template import ResponseTemplateGrammar
 from renderers.labels import POLICY, PROMPT, TEMPLATE, TOOL, Runs, make_label
 from renderers.messages import (
+    NO_TOOLS,
     Message,
     Tools,
     as_dicts,
@@ -40,7 +43,7 @@ from renderers.template import SourceSpan, TracedText
 from renderers.template.bound import BoundTemplate
 from renderers.template.branches import Recorder
 from renderers.template.damage import find_damage, generation_differences
-from renderers.template.inputs import plain_data
+from renderers.template.inputs import plain_data, plain_messages
 from renderers.template.prefix import require_prefix_preserving
 from renderers.template.replies import Replies
 from renderers.token_ids import as_token_ids
@@ -104,7 +107,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
             stop_ids=() if self._replies is None else self.stop_ids,
             sanitize=self.config.sanitize_control_tokens,
         )
-        self._deltas = DeltaBridges(self, self._template.tree) if self.config.bridge == "delta" else None
+        self._deltas = DeltaBridges(self, self._template) if self.config.bridge == "delta" else None
         if self._deltas is not None and self.config.strict:
             self._require_prefixes()
 
@@ -150,8 +153,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
         check_arguments(validated, default=_json_value)
-        given = as_dicts(messages)
-        _check_depth(given)
+        given = plain_messages(as_dicts(messages))
         tool_list = validate_tools(tools)
         whole = self._encoded(
             given,
@@ -162,7 +164,8 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         )
         history = None
         if self._deltas is not None and not continue_final_message:
-            state = self._deltas.state_of(given, is_open=add_generation_prompt)
+            no_tools = NO_TOOLS if tools is None else EMPTY_TOOLS
+            state = self._deltas.state_of(given, no_tools, is_open=add_generation_prompt)
             history = History(count=len(given), tools=tool_list, family=self.format_name, state=state)
         return RenderedTokens(
             Segment(whole.parts, whole.runs),
@@ -188,7 +191,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         return self._encoded(
             messages,
             validate_messages(messages),
-            tools.schemas or None,
+            None if tools == NO_TOOLS else list(tools.schemas),
             add_generation_prompt=add_generation_prompt,
             branches=branches,
         )
@@ -287,8 +290,10 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
 
     @cached_property
     def format_name(self) -> str:
-        """What bridges know this template's prompts by."""
-        return f"{self.family} {template_sha256(self._template.source)}"
+        """What bridges know this template's prompts by, under its variables and on its day."""
+        variables = json.dumps(plain_data(self._template.variables), sort_keys=True)
+        about = f"{self._template.source}\n{variables}\n{self.config.date}"
+        return f"{self.family} {template_sha256(about)}"
 
 
 def _json_value(value: Any) -> Any:
@@ -297,18 +302,6 @@ def _json_value(value: Any) -> Any:
     if isinstance(plain, str):  # a placeholder: text never comes here
         raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
     return plain
-
-
-def _check_depth(messages: Sequence[Mapping[str, Any]]) -> None:
-    """The template gets every field, unknown ones too: raise where one cannot be copied."""
-    for index, message in enumerate(messages):
-        for field, value in message.items():
-            if isinstance(value, dict | list | tuple):
-                try:
-                    plain_data(value)
-                except RecursionError:
-                    problem = "the value is nested too deeply, or holds itself"
-                    raise MessageError(problem, message_index=index, field=str(field)) from None
 
 
 def _with_own_headers(traced: TracedText) -> TracedText:

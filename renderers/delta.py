@@ -13,21 +13,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import nodes
-
 from renderers.bridging import labelled, refuse_input, refuse_reply
 from renderers.cache import GenerationCache
 from renderers.conversation import History, tool_names
 from renderers.delta_proof import OUTSIDE, SYSTEM, USER, Case, Certificate, Delta, measure_delta, prove
 from renderers.errors import TemplateError
 from renderers.labels import POLICY, Runs, make_label, message_of
-from renderers.messages import NO_TOOLS, Tools, check_arguments, validate_messages, validate_tools
+from renderers.messages import NO_TOOLS, Tools, as_dicts, check_arguments, validate_messages, validate_tools
 from renderers.opening import opening_ids
 from renderers.parsed import ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import RenderedTokens, Segment
-from renderers.shapes import Shape, markers_of, message_shape
-from renderers.template.inputs import plain_data
+from renderers.shapes import Shape, message_shape
+from renderers.template.bound import BoundTemplate
+from renderers.template.inputs import plain_messages
+from renderers.template.looks import looks_of
 from renderers.token_ids import as_token_ids
 
 if TYPE_CHECKING:
@@ -78,26 +78,27 @@ class DeltaState:
     Attributes:
         messages: the messages, replies as they were parsed.
         shape: their shape.
+        no_tools: what stands for no tools: the template got none, or an empty list, which it may tell apart.
         is_open: whether the assistant's turn is open at the end.
     """
 
     messages: Messages
     shape: Shape
+    no_tools: Tools
     is_open: bool
 
 
 class DeltaBridges:
     """The delta bridges of one DefaultRenderer, with the certificates that they rest on."""
 
-    def __init__(self, renderer: DefaultRenderer, tree: nodes.Template) -> None:
+    def __init__(self, renderer: DefaultRenderer, template: BoundTemplate) -> None:
         self._renderer = renderer
-        self._markers = markers_of(tree)
+        self._looks = looks_of(template.tree, template.variables)
         self._certificates: GenerationCache[Any, Certificate | BridgeRefusal] = GenerationCache(_CERTIFICATE_BYTES)
 
-    def state_of(self, messages: Sequence[Mapping[str, Any]], *, is_open: bool) -> DeltaState:
-        """What a render's result carries to its bridges."""
-        own = [plain_data(message) for message in messages]
-        return DeltaState(Messages(own), self._folded(Shape(), own), is_open)
+    def state_of(self, own: Sequence[Mapping[str, Any]], no_tools: Tools, *, is_open: bool) -> DeltaState:
+        """What a render's result carries to its bridges; the messages are kept, and must be copies."""
+        return DeltaState(Messages(own), self._folded(Shape(), own), no_tools, is_open)
 
     def bridge(
         self,
@@ -109,6 +110,7 @@ class DeltaBridges:
         """See `Renderer.bridge`."""
         messages = validate_messages(new_messages)
         check_arguments(messages)
+        new = plain_messages(as_dicts(new_messages))
         completion = as_token_ids(completion_ids, "previous_completion_ids")
         given_tools = None if tools is None else validate_tools(tools)
         if isinstance(previous_prompt, RenderedTokens):
@@ -132,13 +134,16 @@ class DeltaBridges:
         refusal = refuse_reply(parsed, len(completion))
         if refusal is not None:
             return refusal
-        case = self._case(parsed, [plain_data(message) for message in new_messages], known_tools, completion, opening)
-        certificate = self._certificate(state, case, knows_tools=history is not None or given_tools is not None)
+        case_tools = known_tools or (NO_TOOLS if state is None else state.no_tools)
+        case = self._case(parsed, new, case_tools, completion, opening)
+        probe = [SYSTEM, USER] if state is not None and state.shape.first_role == "system" else [USER]
+        delta = measure_delta(self._renderer, probe, case)
+        # What the template does with the text of one reply is nothing about the shape.
+        keeps = isinstance(delta, Delta)
+        knows_tools = history is not None or given_tools is not None
+        certificate = self._certificate(state, case, knows_tools=knows_tools, keeps=keeps)
         if isinstance(certificate, BridgeRefusal):
             return certificate
-        first = None if state is None else state.shape.first
-        probe = [SYSTEM, USER] if first is not None and first[0] == "system" else [USER]
-        delta = measure_delta(self._renderer, probe, case)
         if isinstance(delta, BridgeRefusal):
             return delta
         if state is None and not self._is_open(previous.token_ids, probe, known_tools):
@@ -169,10 +174,12 @@ class DeltaBridges:
     ) -> Case:
         """The reply in the forms that a history may hold it in, its calls under the IDs that the results name."""
         form = parsed.to_message()
+        own_ids = {call.id for call in parsed.valid_tool_calls}
         results = [message for message in new if message["role"] == "tool"]
         for sampled, call, result in zip(parsed.valid_tool_calls, form.get("tool_calls") or (), results, strict=False):
-            if result.get("tool_call_id") is not None and sampled.id not in sampled.raw:
-                call["id"] = result["tool_call_id"]
+            named = result.get("tool_call_id")
+            if named is not None and named not in own_ids and sampled.id not in sampled.raw:
+                call["id"] = named  # the harness has IDs of its own
         if form["content"] is None and not self._takes_null_content:
             form["content"] = ""
         equal: list[Mapping[str, Any]] = []
@@ -185,15 +192,23 @@ class DeltaBridges:
             assumed = {**form, "content": "", "tool_calls": [_answered_call(result) for result in results]}
         return Case(parsed, form, equal, assumed, new, tools, completion, opening)
 
-    def _certificate(self, state: DeltaState | None, case: Case, *, knows_tools: bool) -> Certificate | BridgeRefusal:
-        new = tuple(message_shape(message, self._markers) for message in case.new)
-        reply = message_shape(case.form, self._markers)
-        key = (None if state is None else state.shape, reply, new, case.parsed.stop, case.tools.key, knows_tools)
-        found = self._certificates.get(key)
+    def _certificate(
+        self, state: DeltaState | None, case: Case, *, knows_tools: bool, keeps: bool
+    ) -> Certificate | BridgeRefusal:
+        counts = self._looks.counts
+        if state is None and counts is not None:
+            detail = f"the template counts or compares what a list of IDs does not tell ({counts})"
+            return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
+        own = None if state is None else state.messages.all()
+        new = tuple(message_shape(message, self._looks) for message in case.new)
+        reply = message_shape(case.form, self._looks)
+        shape = None if state is None else state.shape
+        key = (shape, reply, new, _answers(own or (), case), case.parsed.stop, case.tools.key, knows_tools)
+        found = None if counts is not None else self._certificates.get(key)
         if found is None:
-            own = None if state is None else state.messages.all()
-            found = prove(self._renderer, own, case, knows_tools=knows_tools)
-            self._certificates.put(key, found, _BYTES_EACH)
+            found = prove(self._renderer, own, case, self._looks, knows_tools=knows_tools)
+            if counts is None and keeps:
+                self._certificates.put(key, found, _BYTES_EACH)
         return found
 
     def _extended(
@@ -207,13 +222,17 @@ class DeltaBridges:
         segment = labelled(case.completion, _POLICY, previous.segment)
         ids, runs = delta.ids, Runs()
         if case.parsed.stop is None:  # the model was cut off: the template closes its turn
-            ids = [delta.reply[-1], *ids]
-            runs.add(1, OUTSIDE)
+            whole, cut = delta.reply, case.completion
+            close = whole[len(cut) :] if whole[: len(cut)] == cut else whole[-1:]
+            ids = [*close, *ids]
+            runs.add(len(close), OUTSIDE)
         runs.extend(delta.runs)
         history, offset = previous.history, None
         if history is not None and state is not None:
             own = [case.form, *case.new]
-            known = DeltaState(Messages(own, state.messages), self._folded(state.shape, own), is_open=True)
+            known = DeltaState(
+                Messages(own, state.messages), self._folded(state.shape, own), state.no_tools, is_open=True
+            )
             offset = history.count + 1
             history = replace(history, count=offset + len(case.new), state=known)
         validated = validate_messages([case.form, *case.new])
@@ -232,7 +251,7 @@ class DeltaBridges:
 
     def _folded(self, shape: Shape, messages: Sequence[Mapping[str, Any]]) -> Shape:
         for message in messages:
-            shape = shape.followed_by(message_shape(message, self._markers))
+            shape = shape.followed_by(message_shape(message, self._looks))
         return shape
 
     @cached_property
@@ -250,6 +269,17 @@ class DeltaBridges:
         whole = self._renderer.encoded(probe, tools, add_generation_prompt=True)
         end = _open_turn(RenderedTokens(Segment(whole.parts, whole.runs), message_roles=[], message_tool_names=[]))
         return list(ids[len(ids) - len(end) :]) == end
+
+
+def _answers(own: Sequence[Mapping[str, Any]], case: Case) -> tuple[tuple[int | None, bool], ...]:
+    """Of each new message: which call of the reply it answers by ID, and whether an earlier call has that ID too."""
+    wanted = [message.get("tool_call_id") for message in case.new]
+    calls = [call.get("id") for call in case.form.get("tool_calls") or ()]
+    asked = {one for one in wanted if one is not None}
+    earlier = (
+        {call.get("id") for message in own for call in message.get("tool_calls") or ()} & asked if asked else set()
+    )
+    return tuple((calls.index(one) if one in calls else None, one in earlier) for one in wanted)
 
 
 def _answered_call(result: Mapping[str, Any]) -> dict[str, Any]:

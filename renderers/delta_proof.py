@@ -6,6 +6,7 @@ without reasoning and tool calls. The first that fails is the refusal.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -17,6 +18,7 @@ from renderers.messages import NO_TOOLS, Tools, validate_tools
 from renderers.parsed import ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.template import TracedText
+from renderers.template.looks import Looks
 
 if TYPE_CHECKING:
     from renderers.default import DefaultRenderer, Encoded
@@ -34,6 +36,10 @@ _CALL: Mapping[str, Any] = {
 _TOOLS = validate_tools(
     [{"type": "function", "function": {"name": "probe", "description": "probe", "parameters": {"type": "object"}}}]
 )
+
+
+#: An empty list of tools: a template may tell it from none.
+EMPTY_TOOLS = Tools(marshal.dumps((), 2))
 
 
 class Premise(NamedTuple):
@@ -119,7 +125,7 @@ class _FailedError(Exception):
 
 
 def prove(
-    renderer: DefaultRenderer, own: Sequence[Mapping[str, Any]] | None, case: Case, *, knows_tools: bool
+    renderer: DefaultRenderer, own: Sequence[Mapping[str, Any]] | None, case: Case, looks: Looks, *, knows_tools: bool
 ) -> Certificate | BridgeRefusal:
     """Check every premise.
 
@@ -127,24 +133,22 @@ def prove(
         renderer: renders, with masks.
         own: the conversation before the reply, where it is known.
         case: the reply and the new messages.
+        looks: what the template looks for in texts.
         knows_tools: whether `case.tools` are the conversation's; else the delta must be the same with and without.
     """
-    leading = [SYSTEM] if own and own[0]["role"] == "system" else []
-    tool_lists = [case.tools] if knows_tools else [NO_TOOLS, _TOOLS]
     seen: list[_Measured] = []
     try:
         if own is not None:
             seen += _checked(renderer, own, case)
-        for probe in _histories(case.assumed_form or case.form):
-            for tools in tool_lists:
-                history, variant = [*leading, *probe], case._replace(tools=tools)
-                try:
-                    if own is None:
-                        seen += _checked(renderer, history, variant)
-                    else:
-                        seen += [_measured(renderer, history, case.form, variant)]
-                except (TemplateError, MessageError):
-                    continue  # a probe that this template refuses proves nothing
+        for history, tools in _probes(own, case, looks, knows_tools=knows_tools):
+            variant = case._replace(tools=tools)
+            try:
+                if own is None:
+                    seen += _checked(renderer, history, variant)
+                else:
+                    seen += [_measured(renderer, history, case.form, variant)]
+            except (TemplateError, MessageError):
+                continue  # a probe that this template refuses proves nothing
         detail = _compare(seen)
     except _FailedError as failure:
         return failure.refusal
@@ -164,32 +168,67 @@ def prove(
 
 
 def measure_delta(renderer: DefaultRenderer, history: Sequence[Mapping[str, Any]], case: Case) -> Delta | BridgeRefusal:
-    """The delta after a short history; what depends on the texts of this reply is checked again."""
+    """The delta after a short history; what depends on the texts of this reply is checked every time.
+
+    Raises:
+        MessageError: a new message cannot be encoded.
+    """
     try:
         whole = renderer.encoded([*history, case.form, *case.new], case.tools, add_generation_prompt=True)
         delta = _cut(whole, len(history))
         _check_reply(renderer, delta, case)
     except _FailedError as failure:
         return failure.refusal
-    except (TemplateError, MessageError) as error:
+    except MessageError as error:
+        if error.message_index is None:
+            raise
+        place = error.message_index - len(history) - 1  # the caller counts the new messages from 0
+        raise MessageError(error.problem, message_index=max(place, 0), field=error.field) from None
+    except TemplateError as error:
         return BridgeRefusal(RefusalReason.UNSUPPORTED_MESSAGE, str(error))
     assert delta is not None  # noqa: S101 - the check has seen to it
     return delta
 
 
-def _histories(reply: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
-    """Other histories: short, and with reasoning, tool calls and an answer; the calls are named as in the reply."""
+def _probes(
+    own: Sequence[Mapping[str, Any]] | None, case: Case, looks: Looks, *, knows_tools: bool
+) -> Iterator[tuple[Sequence[Mapping[str, Any]], Tools]]:
+    """Other histories with their tools; where the conversation is not known, what may make a difference in it."""
+    reply = case.assumed_form or case.form
+    if own is not None:
+        opening = [SYSTEM] if own[0]["role"] == "system" else []
+        yield from (([*opening, *history], case.tools) for history in _histories(reply))
+        return
+    unknown = () if knows_tools else (_TOOLS,)
+    for tools in (case.tools,) if knows_tools and case.tools else (NO_TOOLS, EMPTY_TOOLS, *unknown):
+        yield from ((history, tools) for history in _histories(reply))
+    openings: list[list[Mapping[str, Any]]] = [[SYSTEM]]
+    if looks.markers:
+        marked = " ".join([USER["content"], *looks.markers, USER["content"]])
+        openings.append([{**SYSTEM, "content": marked}])
+        openings.append([one for text in looks.markers for one in ({**USER, "content": text}, _ANSWER)])
+        yield from ((history, case.tools) for history in _histories(reply, last=marked))
+    for opening in openings:
+        yield from (([*opening, *history], case.tools) for history in _histories(reply))
+
+
+def _histories(reply: Mapping[str, Any], *, last: str | None = None) -> Iterator[list[Mapping[str, Any]]]:
+    """Short histories, and with reasoning, tool calls and an answer; the calls are named as in the reply.
+
+    `last` is the text of the last message.
+    """
+    found, asked = last or "probe result", {**USER, "content": last or USER["content"]}
     calls = reply.get("tool_calls") or [_CALL]
     asking = {"role": "assistant", "reasoning_content": "probe reasoning", "content": None, "tool_calls": calls}
     results = [
-        {"role": "tool", "tool_call_id": call.get("id"), "name": call["function"]["name"], "content": "probe result"}
+        {"role": "tool", "tool_call_id": call.get("id"), "name": call["function"]["name"], "content": found}
         for call in calls
     ]
-    yield [USER]
+    yield [asked]
     yield [USER, asking, *results]
     yield [USER, {**asking, "content": ""}, *results]  # some templates fail on calls without content
-    yield [USER, {**asking, "content": ""}, *results, {**_ANSWER, "reasoning_content": "probe reasoning"}, USER]
-    yield [USER, _ANSWER, USER]
+    yield [USER, {**asking, "content": ""}, *results, {**_ANSWER, "reasoning_content": "probe reasoning"}, asked]
+    yield [USER, _ANSWER, asked]
 
 
 def _checked(renderer: DefaultRenderer, history: Sequence[Mapping[str, Any]], case: Case) -> list[_Measured]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class RendererError(Exception):
     """Base class of every error that this package raises on purpose."""
@@ -70,8 +72,81 @@ class TemplateError(RendererError, ValueError):
     """A chat template refused the conversation, or could not be compiled. Carries the template's own message."""
 
 
+class PrefixError(TemplateError):
+    """A chat template does not keep what it printed before, so that no prompt can be extended by it."""
+
+
 class UnknownMaskError(RendererError, ValueError):
     """A question that needs the sampled mask was asked of tokens whose mask is unknown."""
+
+
+class TrajectoryError(RendererError, ValueError):
+    """Something that a trajectory or a sample cannot take: a call out of turn, or values that do not fit the tokens."""
+
+
+class NotOnPolicyError(TrajectoryError):
+    """On-policy use of a sample whose tokens or logprobs are not those of the sampling model."""
+
+
+class EmptyMaskError(TrajectoryError):
+    """A mean over no tokens at all."""
+
+
+class TokenMismatchError(TrajectoryError, AssertionError):
+    """A sample does not hold what the engine returned, or its mask selects something else."""
+
+
+class VendorError(RendererError, ValueError):
+    """Something that a vendor's API sent, and that is no finished reply or request.
+
+    Attributes:
+        provider: the API, `anthropic` for instance.
+        place: where: a path in the payload (`content[1].input`), or the event and line of a stream.
+        problem: what was found, in words.
+        partial: the `Reply` as far as a stream came, or None.
+    """
+
+    def __init__(self, provider: str, place: str, problem: str, *, partial: Any = None) -> None:
+        super().__init__(f"{provider}: {place}: {problem}")
+        self.provider = provider
+        self.place = place
+        self.problem = problem
+        self.partial = partial
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.provider, self.place, self.problem), self.__dict__)
+
+
+class VendorPayloadError(VendorError):
+    """A payload or an event that is not of the API's shape."""
+
+
+class VendorStreamError(VendorError):
+    """A stream of events that ends before the reply does. `partial` holds what came."""
+
+
+class VendorReplyError(VendorError):
+    """The error that the API itself reports, in place of a reply or in the middle of its stream.
+
+    Attributes:
+        kind: the API's own word for it (`overloaded_error`, `RESOURCE_EXHAUSTED`), or None.
+        payload: the error as it came.
+    """
+
+    kind: str | None = None
+    payload: Any = None
+
+
+class ConversationError(RendererError, ValueError):
+    """A conversation of many that cannot be used; the message names its line.
+
+    Attributes:
+        report: what was made of the conversations before it, where a report on all was asked for.
+    """
+
+    def __init__(self, problem: str, report: Any = None) -> None:
+        super().__init__(problem)
+        self.report = report
 
 
 class MissingExtraError(RendererError, ImportError):

@@ -195,7 +195,7 @@ def _default_renderer(adapter: TokenizerAdapter, *, strict: bool) -> type[Render
             f"{problem}, and it has no chat template to wrap. Give `chat_template=`, `model=` or a config"
         )
     warnings.warn(
-        f"{problem}. The DefaultRenderer wraps its chat template: no sampled mask, no bridge. Give a family's config, or DefaultRendererConfig() if that is what you want",
+        f"{problem}. The DefaultRenderer wraps its chat template: no sampled mask, no bridge. Give a family's config, or DefaultRendererConfig() if that is what you want (provenance='traced' gives masks, bridge='delta' bridges)",
         ResolutionWarning,
         stacklevel=3,
     )

@@ -42,6 +42,9 @@ class Renderer(ABC, Generic[ConfigT]):
     family: ClassVar[str]
     config_class: ClassVar[type[RendererConfig]]
     revisions: ClassVar[tuple[Revision, ...]] = ()
+    #: How the format names tool calls, where not every ID will do: `{name}` stands for the tool, `{index}` for the
+    #: call's number in the conversation. `renderers.vendors.ToolCallIds` maps other IDs to it.
+    tool_call_id_form: ClassVar[str | None] = None
 
     def __init__(self, tokenizer: object, config: ConfigT | None = None) -> None:
         self.config: ConfigT = config if config is not None else self.config_class()  # type: ignore[assignment]  # each class names its own config

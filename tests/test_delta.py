@@ -41,6 +41,10 @@ CHATML = """
 """
 KEEPING = CHATML.replace("KEEPS", "true")
 DROPPING = CHATML.replace("KEEPS", "loop.last")
+HOISTING = (
+    "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}"
+    "{% for m in messages if m.role != 'system' %}{{ m.content }}{% if m.role == 'assistant' %}<|im_end|>{% endif %}{% endfor %}"
+)
 USER = {"role": "user", "content": "hi"}
 RESULT = {"role": "tool", "tool_call_id": "call_1", "name": "f", "content": "21"}
 CALL = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
@@ -139,9 +143,7 @@ def test_the_certificate_names_what_was_checked() -> None:
         ("{{ messages | length }}" + KEEPING, "hello<|im_end|>", USER, "history_rewrite", "prefix"),
         # A system message goes to the front, behind all that the prompt holds: the prompt is still a prefix.
         (
-            "{% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %}"
-            "{% for m in messages if m.role != 'system' %}{{ m.content }}{% if m.role == 'assistant' %}<|im_end|>"
-            "{% endif %}{% endfor %}",
+            HOISTING,
             "hello<|im_end|>",
             {"role": "system", "content": "x"},
             "history_rewrite",

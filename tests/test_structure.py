@@ -15,14 +15,16 @@ import renderers
 REPOSITORY = Path(__file__).resolve().parent.parent
 #: Inside the framework, who may import whom: a module may import modules of its own layer and of lower ones.
 LAYERS = (
-    ("renderers.errors", "renderers.version", "renderers.parsed", "renderers.cache", "renderers.labels", "renderers.refusal"),
-    ("renderers.tokenizers", "renderers.token_ids", "renderers.messages", "renderers.config"),
+    ("renderers.errors", "renderers.optional", "renderers.version", "renderers.parsed", "renderers.cache", "renderers.labels", "renderers.refusal"),
+    ("renderers.tokenizers", "renderers.token_ids", "renderers.messages", "renderers.config", "renderers.default_config"),
     (
-        "renderers.conversation", "renderers.rendered", "renderers.writer", "renderers.encoding", "renderers.opening",
+        "renderers.conversation", "renderers.rendered", "renderers.writer", "renderers.assembly", "renderers.encoding", "renderers.placing", "renderers.opening",
         "renderers.parsing", "renderers.formats", "renderers.template",
     ),
-    ("renderers.renderer", "renderers.family", "renderers.role_tokens", "renderers.chatml_turns", "renderers.dsml_turns", "renderers.bridging", "renderers.default"),
+    ("renderers.renderer", "renderers.family", "renderers.role_tokens", "renderers.chatml_turns", "renderers.dsml_turns", "renderers.bridging", "renderers.scribe", "renderers.reading", "renderers.shapes", "renderers.delta_proof", "renderers.delta", "renderers.default"),
     ("renderers.registry",),
+    ("renderers.trajectory", "renderers.engines", "renderers.batch", "renderers.vendors"),
+    ("renderers.retention", "renderers.ledger"),
     ("renderers.testing", "renderers.cli"),
 )  # fmt: skip
 

@@ -159,7 +159,7 @@ def test_a_call_name_in_a_results_header_belongs_to_the_result() -> None:
 
 @pytest.mark.needs_assets
 @pytest.mark.parametrize("model", [model for model in MODELS if not model.startswith(WITHOUT_WITNESS)])
-def test_families_and_traces_agree(model: str) -> None:
+def test_families_and_traces_agree(model: str) -> None:  # noqa: C901 - pairs of renderers, and what may differ
     """Two independent ways to the same masks. What may differ is on the page of the family, or below."""
     known = profile(model)
     pairs: dict[str, Any] = {}

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from renderers.cli import comparing, loading, show
+from renderers.cli import batch, comparing, doctor, loading, retention, show
 from renderers.cli.probes import probes
 from renderers.errors import RendererError
 from renderers.refusal import BridgeRefusal
@@ -26,7 +26,7 @@ errors = Console(stderr=True, soft_wrap=True, highlight=False)
 F = TypeVar("F", bound=Callable[..., None])
 
 Model = Annotated[str, typer.Option("--model", "-m", help="Model ID, folder, template file, or golden:NAME.")]
-Tokenizer = Annotated[str | None, typer.Option(help="Where the tokenizer comes from, if not from --model.")]
+Tokenizer = Annotated[str | None, typer.Option(help="Where the tokenizer comes from, if not from the model.")]
 Kwargs = Annotated[str | None, typer.Option(help="Template fields as a JSON object.")]
 Retention = Annotated[str | None, typer.Option(help="Thinking retention: tool_cycle or all.")]
 Sanitize = Annotated[bool, typer.Option(help="Encode the caller's text as ordinary text.")]
@@ -187,6 +187,11 @@ def diff(
         left,
         right,
     )
+
+
+app.command()(guarded(batch.render_batch))
+app.command()(guarded(doctor.doctor))
+app.command()(guarded(retention.retention))
 
 
 @app.command()

@@ -57,6 +57,26 @@ def _plain_object(value: Any) -> Any:
     return f"<{type(value).__name__}>"  # inert: templates only ask whether media is there
 
 
+def plain_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[Any, Any]]:
+    """Copies of messages, unknown fields included.
+
+    Raises:
+        MessageError: where a field cannot be copied, naming the message and the field.
+    """
+    return [
+        {plain_data(name): _plain_field(index, name, value) for name, value in message.items()}
+        for index, message in enumerate(messages)
+    ]
+
+
+def _plain_field(index: int, name: object, value: Any) -> Any:
+    try:
+        return plain_data(value)
+    except RecursionError:
+        problem = "the value is nested too deeply, or holds itself"
+        raise MessageError(problem, message_index=index, field=str(name)) from None
+
+
 def prepare_messages(
     messages: Sequence[Any],
     *,

@@ -42,7 +42,8 @@ class Difference:
         return path_text(self.path)
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.given!r} is sent as {self.sent!r}"
+        sent = "not sent" if self.sent is MISSING else f"sent as {self.sent!r}"
+        return f"{self.place}: {self.given!r} is {sent}"
 
 
 def find_differences(

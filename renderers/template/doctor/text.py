@@ -53,7 +53,7 @@ def describe(report: Report) -> str:
     for check in report.checks:
         lines += _check_lines(check)
     found = [finding.code for finding in report.findings]
-    lines += ["", f"{len(found)} findings: {', '.join(found)}" if found else "no findings"]
+    lines += ["", f"{len(found)} finding{'s' * (len(found) > 1)}: {', '.join(found)}" if found else "no findings"]
     return "\n".join(lines)
 
 

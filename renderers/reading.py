@@ -1,0 +1,53 @@
+"""Reads replies, and remembers those that a bridge will ask for: a harness parses a completion before it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from renderers.cache import GenerationCache
+from renderers.messages import Tools
+from renderers.parsed import ParsedResponse
+from renderers.parsing import BoundGrammar
+
+_CACHE_BYTES = 8 << 20
+_BYTES_PER_TOKEN = 60  # in the key and in the texts
+
+#: All that a reply's reading depends on: its tokens, those of the prompt that belong to it, and the tools.
+ReplyKey: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], bytes]
+
+
+class ReplyReader:
+    """Reads replies of one grammar."""
+
+    def __init__(self, grammar: BoundGrammar) -> None:
+        self._grammar = grammar
+        self._replies: GenerationCache[ReplyKey, ParsedResponse] = GenerationCache(_CACHE_BYTES)
+
+    def parse(
+        self, token_ids: list[int], opening_ids: Sequence[int], tools: Tools, *, stopped: bool | None
+    ) -> ParsedResponse:
+        """See `Renderer.parse_response`."""
+        parsed = self._read(token_ids, opening_ids, tools, stopped=stopped, with_spans=True)
+        if stopped is None:
+            # The caller may do with its lists what it likes.
+            kept = replace(parsed, tool_calls=[*parsed.tool_calls], spans=[])
+            self._replies.put(_key(token_ids, opening_ids, tools), kept, 1000 + _BYTES_PER_TOKEN * len(token_ids))
+        return parsed
+
+    def recall(self, token_ids: list[int], opening_ids: Sequence[int], tools: Tools) -> ParsedResponse:
+        """The same without spans, and not to be changed; read only if it was not parsed before."""
+        known = self._replies.get(_key(token_ids, opening_ids, tools))
+        return known or self._read(token_ids, opening_ids, tools, stopped=None, with_spans=False)
+
+    def _read(
+        self, token_ids: list[int], opening_ids: Sequence[int], tools: Tools, *, stopped: bool | None, with_spans: bool
+    ) -> ParsedResponse:
+        stream = self._grammar.stream(tools=tools.schemas, opening_ids=opening_ids)
+        stream.feed(token_ids)
+        return stream.finish(stopped, with_spans=with_spans)
+
+
+def _key(token_ids: Sequence[int], opening_ids: Sequence[int], tools: Tools) -> ReplyKey:
+    return tuple(token_ids), tuple(opening_ids), tools.key
