@@ -72,4 +72,4 @@ $(VENV)-oldest/.dev: pyproject.toml oldest.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-engines $(VENV)-oldest $(VENV)-vllm build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-engines $(VENV)-oldest $(VENV)-vllm build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -98,8 +98,11 @@ def test_what_is_bridged_equals_the_full_render(model: str) -> None:
             kind = f"{how} {new[0]['role']}"
             if isinstance(result, BridgeRefusal):
                 found[f"{kind} refused {'needlessly' if keeps else 'for cause'}"] += 1
-                # A reply whose own text spells markers is parsed for what it then is, which is not what was rendered.
-                if keeps and kind == "known tool" and not _spells_markers(continuation.reply, model):
+                # A reply whose own text spells markers is parsed for what it then is, which is not what was rendered;
+                # and a call that normalisation made unreadable is no call.
+                parsed = renderer.parse_response(completion, prompt_ids=prompt, tools=continuation.prompt.tools)
+                is_read = parsed.tool_calls == parsed.valid_tool_calls
+                if keeps and kind == "known tool" and is_read and not _spells_markers(continuation.reply, model):
                     needless.append(result.detail)
             else:
                 assert extended is not None, "bridged, and the template refuses the extended conversation"

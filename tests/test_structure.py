@@ -25,7 +25,7 @@ LAYERS = (
     ("renderers.registry",),
     ("renderers.trajectory", "renderers.engines", "renderers.batch", "renderers.vendors"),
     ("renderers.retention", "renderers.ledger"),
-    ("renderers.testing", "renderers.cli"),
+    ("renderers.testing", "renderers.cli", "renderers.__main__"),
 )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def grouped_bars(title: str, groups: Sequence[str], series: Sequence[Series]) ->
 
 
 def share_lines(title: str, series: Sequence[Series], *, marked: float, marked_as: str) -> str:
-    """Falling lines of shares over a logarithmic axis of tokens, one value of which is marked."""
+    """Falling steps of shares over a logarithmic axis of tokens, one value of which is marked."""
     values = [x for one in series for x, share in one.points if 0 < share < 1] + [marked]
     low, high = log2(min(values)) - 0.5, log2(max(values)) + 0.5
 
@@ -75,10 +75,15 @@ def share_lines(title: str, series: Sequence[Series], *, marked: float, marked_a
     every = 1 + int(high - low) // 7
     ticks = [2**power for power in range(int(low) + 1, int(high) + 1) if power % every == 0]
     marks += [_text(across(tick), _HEIGHT + 16, short(tick), "middle") for tick in ticks]
-    x = across(marked)
-    marks += [_line(x, _TOP, x, _HEIGHT, "marked"), _text(x + 4, _TOP + 6, marked_as, "start", "value")]
+    place = across(marked)
+    marks += [_line(place, _TOP, place, _HEIGHT, "marked"), _text(place + 4, _TOP + 6, marked_as, "start", "value")]
     for number, one in enumerate(series):
-        path = " ".join(f"{across(x):.1f},{_up(share):.1f}" for x, share in one.points)
+        before = one.points[0][1] if one.points else 0.0
+        steps: list[str] = []
+        for x, share in one.points:  # a share holds up to the next value, and falls there
+            steps += [f"{across(x):.1f},{_up(before):.1f}", f"{across(x):.1f},{_up(share):.1f}"]
+            before = share
+        path = " ".join(steps)
         width = 2 * (len(series) - number)  # lines that lie on each other all show
         style = f'class="line {one.style}" stroke-width="{width}"'
         marks.append(f'<polyline {style} points="{path}"><title>{escape(one.name)}</title></polyline>')
