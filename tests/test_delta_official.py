@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from renderers.testing import Conversation
 
 pytestmark = pytest.mark.needs_assets
-EXAMPLES = settings().max_examples if "FUZZ_EXAMPLES" in os.environ else 4
+EXAMPLES = settings().max_examples if "FUZZ_EXAMPLES" in os.environ else 3
 #: Templates that a tool's result makes rewrite what stands before, or that print results by their place.
 NOT_PREFIX_PRESERVING = ("DeepSeek-V3-", "DeepSeek-R1")
 

@@ -102,9 +102,9 @@ def test_a_script_is_spelled_exactly_in_other_tokens(seed: int, freedom: float) 
 def test_more_freedom_is_less_canonical() -> None:
     ids = reply_ids("hello " * 40 + "<|im_end|>")
     lengths = []
-    for freedom in (0.0, 0.05, 1.0):
+    for freedom in (0.0, 0.3, 1.0):
         script = ScriptedReplies(RENDERER.tokenizer, [ids], freedom=freedom)
-        engine = RandomEngine(RENDERER.tokenizer.vocabulary_size, allowed_tokens=script)
+        engine = RandomEngine(RENDERER.tokenizer.vocabulary_size, allowed_tokens=script, seed=7)
         lengths.append(len(asyncio.run(engine.generate([1], SamplingParams(500, RENDERER.stop_ids))).token_ids))
     assert all(shorter < longer for shorter, longer in pairwise(lengths))
 
