@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import profile_of
+from profiles import PROFILES
 
 from renderers import Renderer, RendererError, create_renderer
 from renderers.family import FamilyRenderer
@@ -99,7 +99,8 @@ def related(messages: list[dict[str, Any]], others: list[dict[str, Any]]) -> Ite
 @given(data=st.data())
 def test_remembering_never_shows(family: str, data: st.DataObject) -> None:
     renderer = remembering(family, data.draw(st.integers(0, len(SETTINGS) - 1)))
-    profile = profile_of(MODELS[family][1].models[0])
+    models = MODELS[family][1].models
+    profile = next(PROFILES[model] for model in models if model in PROFILES)
     first, second = data.draw(conversations(profile, maximum=6)), data.draw(conversations(profile, maximum=3))
     opened = first.add_generation_prompt
     for messages in related(copy.deepcopy(first.messages), second.messages):
