@@ -7,9 +7,9 @@
 '<|im_start|>user\\nhi<|im_end|>\\n<|im_start|>assistant\\n'
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from renderers.lazy import lazy_exports
 from renderers.version import __version__
 
 if TYPE_CHECKING:
@@ -154,16 +154,7 @@ _MODULES = {
     "retention": ("RetentionReport", "retention_report"),
     "trajectory": ("MessageTree", "Sample", "Trajectory"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    module = _HOME.get(name)
-    if module is None:
-        raise AttributeError(f"module 'renderers' has no attribute {name!r}")
-    value = getattr(import_module(f"renderers.{module}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_exports(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ import renderers
 REPOSITORY = Path(__file__).resolve().parent.parent
 #: Inside the framework, who may import whom: a module may import modules of its own layer and of lower ones.
 LAYERS = (
-    ("renderers.errors", "renderers.optional", "renderers.version", "renderers.parsed", "renderers.cache", "renderers.labels", "renderers.refusal"),
+    ("renderers.errors", "renderers.optional", "renderers.lazy", "renderers.version", "renderers.parsed", "renderers.cache", "renderers.labels", "renderers.refusal"),
     ("renderers.tokenizers", "renderers.token_ids", "renderers.messages", "renderers.config", "renderers.default_config"),
     (
         "renderers.conversation", "renderers.rendered", "renderers.writer", "renderers.assembly", "renderers.encoding", "renderers.placing", "renderers.opening",

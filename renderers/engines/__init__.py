@@ -12,8 +12,9 @@
 (4, 4, <FinishReason.LENGTH: 'length'>)
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from renderers.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from renderers.engines.errors import (
@@ -86,16 +87,7 @@ _MODULES = {
     "tiny": ("tiny_random_model",),
     "vllm": ("VllmEngine",),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    module = _HOME.get(name)
-    if module is None:
-        raise AttributeError(f"module 'renderers.engines' has no attribute {name!r}")
-    value = getattr(import_module(f"renderers.engines.{module}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_exports(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:
