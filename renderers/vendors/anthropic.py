@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -13,7 +13,7 @@ from renderers.vendors.anthropic_stream import AnthropicStream
 from renderers.vendors.api import Reply, function_of_tool
 from renderers.vendors.arguments import arguments_object
 from renderers.vendors.blocks import Kind, Piece, function_of, make_call, read_parts, write_parts
-from renderers.vendors.events import ReplyStream
+from renderers.vendors.events import ReplyStream, StreamingApi
 from renderers.vendors.payloads import Json, Shape, by_type
 from renderers.vendors.turns import TurnApi
 
@@ -74,7 +74,7 @@ class _Reply(Shape):
 
 
 @dataclass(frozen=True)
-class Anthropic(TurnApi):
+class Anthropic(StreamingApi, TurnApi):
     """Anthropic Messages.
 
     Args:
@@ -96,22 +96,8 @@ class Anthropic(TurnApi):
     system_field = "system"
 
     def stream(self) -> ReplyStream:
-        """Puts a streamed reply together: `feed` it the events, then `finish`."""
+        """See `StreamingApi.stream`."""
         return AnthropicStream(self)
-
-    def read_stream(self, events: Iterable[object]) -> Reply:
-        """A streamed reply, from its events or lines.
-
-        Args:
-            events: dicts, SDK objects, or lines of the HTTP response; see `ReplyStream.feed`.
-
-        Raises:
-            VendorStreamError: the stream was cut.
-            VendorReplyError: the API reports an error, at once or in the middle.
-            VendorPayloadError: something is no event of this API.
-                All three name the event and hold the reply so far as `partial`.
-        """
-        return self.stream().read(events)
 
     @property
     def _late_system_role(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from renderers.errors import VendorPayloadError
 from renderers.parsed import ParsedToolCall
 from renderers.vendors.api import Reply, VendorApi
 from renderers.vendors.arguments import arguments_object, cut_call, malformed_call
@@ -67,6 +68,8 @@ class AnthropicStream(ReplyStream):
             self._message = dict(event["message"])
             self._blocks = dict(enumerate(self._message.pop("content")))
             return
+        if kind is None:
+            raise VendorPayloadError(self.api.provider, "type", "missing: this is no event of the Messages API")
         if self._message is None:
             raise self._wrong(f"{kind} before message_start")
         if self._ended:

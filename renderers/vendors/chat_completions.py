@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Tag
 
 from renderers.errors import VendorPayloadError
-from renderers.vendors.api import Reply, VendorApi
+from renderers.vendors.api import Reply
 from renderers.vendors.arguments import arguments_text
 from renderers.vendors.blocks import (
     VENDOR_PART,
@@ -21,7 +21,7 @@ from renderers.vendors.blocks import (
     unsupported_part,
 )
 from renderers.vendors.chat_stream import ChatStream
-from renderers.vendors.events import ReplyStream
+from renderers.vendors.events import ReplyStream, StreamingApi
 from renderers.vendors.payloads import Json, Shape, by_type
 
 #: The fields under which servers give reasoning.
@@ -98,7 +98,7 @@ class _Reply(Shape):
 
 
 @dataclass(frozen=True)
-class ChatCompletions(VendorApi):
+class ChatCompletions(StreamingApi):
     """OpenAI Chat Completions.
 
     Args:
@@ -119,22 +119,8 @@ class ChatCompletions(VendorApi):
     _shared: ClassVar[tuple[str, ...]] = ("content", "reasoning_content", "tool_calls", "name", "tool_call_id")
 
     def stream(self) -> ReplyStream:
-        """Puts a streamed reply together: `feed` it the events, then `finish`."""
+        """See `StreamingApi.stream`."""
         return ChatStream(self)
-
-    def read_stream(self, events: Iterable[object]) -> Reply:
-        """A streamed reply, from its events or lines.
-
-        Args:
-            events: dicts, SDK objects, or lines of the HTTP response; see `ReplyStream.feed`.
-
-        Raises:
-            VendorStreamError: the stream was cut.
-            VendorReplyError: the API reports an error, at once or in the middle.
-            VendorPayloadError: something is no event of this API.
-                All three name the event and hold the reply so far as `partial`.
-        """
-        return self.stream().read(events)
 
     def _read_messages(self, request: Json) -> tuple[list[Json], Json]:
         settings = {key: value for key, value in request.items() if key != "messages"}

@@ -149,6 +149,28 @@ class ReplyStream(ABC):
         """The reply's payload, and the calls that cannot stand in it. `cut`: more events were to come."""
 
 
+class StreamingApi(VendorApi):
+    """An API whose streamed replies are put together, too."""
+
+    @abstractmethod
+    def stream(self) -> ReplyStream:
+        """Puts a streamed reply together: `feed` it the events, then `finish`."""
+
+    def read_stream(self, events: Iterable[object]) -> Reply:
+        """A streamed reply, from its events or lines.
+
+        Args:
+            events: dicts, SDK objects, or lines of the HTTP response; see `ReplyStream.feed`.
+
+        Raises:
+            VendorStreamError: the stream was cut.
+            VendorReplyError: the API reports an error, at once or in the middle.
+            VendorPayloadError: something is no event of this API.
+                All three name the event and hold the reply so far as `partial`.
+        """
+        return self.stream().read(events)
+
+
 def merge(into: Json, delta: Mapping[str, Any], *, once: frozenset[str]) -> None:
     """Merge a delta: texts grow, objects merge, items of lists merge by their `index` or are appended.
 

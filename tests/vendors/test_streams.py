@@ -213,7 +213,7 @@ def test_an_error_in_the_middle_keeps_what_came() -> None:
         ([START, {"type": "content_block_start", "index": "0", "content_block": {}}], r"event 2: "),
         ([{"type": "message_start", "message": None}], r"event 1: message: Input should be .*, found None"),
         ([START, 7], r"event 2: expected an object, found int"),
-        (["data: {}", "data: {"], r"event 1 \(line 1\): order: None before message_start"),
+        (["data: {}", "data: {"], r"event 1 \(line 1\): type: missing: this is no event"),
         (["<html>502 Bad Gateway</html>"], r"event 1 \(line 1\): neither an event nor a comment: '<html>502"),
     ],
 )
