@@ -218,8 +218,8 @@ class RenderedTokens:
         """
         if not self.mask_known:
             raise UnknownMaskError(
-                "owners need to know which tokens the model sampled, and the DefaultRenderer does not: only a family's own "
-                "renderer knows"
+                "owners need to know which tokens the model sampled: a family's own renderer does, and the DefaultRenderer with "
+                'provenance="traced" in its config'
             )
         return self._expand("owners", owner_of)
 
@@ -242,7 +242,9 @@ class RenderedTokens:
             UnknownMaskError: for `sampled_only`, where the sampled mask is not known.
         """
         if sampled_only and not self.mask_known:
-            raise UnknownMaskError("this renderer does not know which tokens the model sampled")
+            raise UnknownMaskError(
+                'this renderer does not know which tokens the model sampled; set provenance="traced" in its config'
+            )
         counts = [0] * len(self.message_roles)
         for run in self.runs():
             if run.message_index >= 0 and (run.owner is Owner.POLICY or not sampled_only):

@@ -14,13 +14,14 @@ from renderers.rendered import RenderedTokens
 #: renders them.
 NullFields = Literal["refuse", "drop", "keep"]
 
-#: The columns that can be made of rendered tokens. Masks and owners are empty where the renderer does not know them.
+#: The columns that can be made of rendered tokens. Masks are empty where the renderer does
+#: not know what was sampled; then owners are an error.
 COLUMNS: Mapping[str, Callable[[RenderedTokens], list[Any]]] = {
     "token_ids": lambda rendered: rendered.token_ids,
     "message_indices": lambda rendered: rendered.message_indices,
     "sampled_mask": lambda rendered: rendered.sampled_mask,
     "is_content": lambda rendered: rendered.is_content,
-    "owners": lambda rendered: [str(owner) for owner in rendered.owners] if rendered.mask_known else [],
+    "owners": lambda rendered: [str(owner) for owner in rendered.owners],
     "warnings": lambda rendered: [f"{damage.kind}: {damage.detail}" for damage in rendered.warnings],
 }
 
