@@ -19,8 +19,7 @@ from renderers.tokenizers import adapt
 FOLDERS = sorted(path.parent for path in (ASSETS / "tokenizers").glob("*/tokenizer.json"))
 KIMI = ASSETS / "tokenizers" / "kimi-k2"
 
-if not FOLDERS:
-    pytest.skip("the official tokenizers are not here: set RENDERERS_ASSETS", allow_module_level=True)
+pytestmark = pytest.mark.needs_assets
 
 SPELLED = (
     "<think>", "</think>", "<|im_end|>", "<|im_start|>", "<tool_call>", "<|user|>", "/nothink", "<｜User｜>", "｜DSML｜",
@@ -155,7 +154,6 @@ def test_long_runs(official: Official, piece: str) -> None:
     assert official.adapter.encode_ordinary(text) == official.plain_ids(text)
 
 
-@pytest.mark.skipif(not (KIMI / "tiktoken.model").is_file(), reason="Kimi's tokenizer is not here")
 def test_kimis_own_vocabulary_file(tmp_path: Path) -> None:
     """A folder with only `tiktoken.model`, as on the hub, encodes as its tokenizer.json."""
     (tmp_path / "tiktoken.model").symlink_to(KIMI / "tiktoken.model")
