@@ -19,6 +19,7 @@ from renderers.parsed import ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.template import TracedText
 from renderers.template.looks import Looks
+from renderers.template.replies import is_reasoning
 
 if TYPE_CHECKING:
     from renderers.default import DefaultRenderer, Encoded
@@ -107,7 +108,7 @@ class _Measured(NamedTuple):
     """What the render of one history, a reply and the new messages shows."""
 
     delta: Delta | None
-    text: str
+    traced: TracedText
     #: The character at which the reply begins.
     start: int | None
     #: An earlier message of which something is printed after the reply.
@@ -261,30 +262,37 @@ def _measured(
     traced, end = whole.traced, _end(whole.traced, count)
     way = [(branch.condition, branch.value) for branch in traced.branches if branch.offset >= end]
     start = (whole.replies or {}).get(count)
-    return _Measured(_cut(whole, count), traced.text, start, _foreign_source(traced, count, end), way)
+    return _Measured(_cut(whole, count), traced, start, _foreign_source(traced, count, end), way)
 
 
 def _check_history(measured: _Measured, prompt: str, alone: Encoded, count: int) -> None:
     """That the new messages only add to what stands there: the prompt, and the reply as the last message."""
-    text = measured.text
+    text = measured.traced.text
+    dropped = _reasoning(alone.traced) - _reasoning(measured.traced)
+    rewrite = RefusalReason.RETENTION if dropped else RefusalReason.HISTORY_REWRITE
     if not text.startswith(prompt):
         at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(prompt, text, strict=False)))
         detail = (
             f"with the new messages the template writes the conversation so far otherwise, from character {at} on "
             f"({prompt[at : at + 30]!r} becomes {text[at : at + 30]!r})"
         )
-        raise _FailedError(RefusalReason.HISTORY_REWRITE, "prefix", detail)
+        raise _FailedError(rewrite, "prefix", detail)
     if measured.start is not None and measured.start != len(prompt):
         between = text[len(prompt) : measured.start][:30]
         detail = f"with the new messages the template writes {between!r} between the prompt and the reply"
-        raise _FailedError(RefusalReason.HISTORY_REWRITE, "prefix", detail)
+        raise _FailedError(rewrite, "prefix", detail)
     delta, last = measured.delta, _cut(alone, count)
     if delta is not None and (last is None or last.reply not in (delta.reply, delta.reply[:-1])):
         detail = "the template writes the reply otherwise once these messages follow it"
-        raise _FailedError(RefusalReason.RETENTION, "reply_kept", detail)
+        raise _FailedError(rewrite, "reply_kept", detail)
     if measured.foreign is not None:
         detail = f"after the reply the template prints something of messages[{measured.foreign}] again"
         raise _FailedError(RefusalReason.HISTORY_REWRITE, "own_sources", detail)
+
+
+def _reasoning(traced: TracedText) -> set[int]:
+    """The messages whose reasoning is printed."""
+    return {span.message_index for span in traced.spans if is_reasoning(span)}
 
 
 def _check_reply(renderer: DefaultRenderer, delta: Delta | None, case: Case) -> None:

@@ -18,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 from renderers.errors import MessageError, ToolsError
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
+#: The names under which a message's reasoning comes; the first is the one that templates read, the first filled counts.
+REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
 #: The key of a message under which `renderers.vendors` keeps what a vendor's API said and the OpenAI shapes cannot.
 VENDOR_BLOCKS = "vendor_blocks"
 #: Keys of a message that are about it, and that no template sees.

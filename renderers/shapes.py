@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from renderers.messages import REASONING_FIELDS
 from renderers.template.looks import Looks
 
-_FIELDS_OF_TEXT = ("content", "reasoning_content", "reasoning", "thinking")
+_FIELDS_OF_TEXT = ("content", *REASONING_FIELDS)
 #: So many parts of a text between markers are told apart, and so many messages of one kind.
 _MOST_PARTS, _MOST_MESSAGES = 24, 2
 

@@ -15,7 +15,7 @@ SCENARIOS = (
         messages=[user("What is 6 times 7?")],
         reply=assistant("42", reasoning="6 * 7"),
         new_messages=[user("And 6 times 8?")],
-        refusal="history_rewrite",
+        refusal="retention",
     ),
     Scenario(name="default-system-message", messages=[user("hi")]),
     Scenario(name="own-system-message", messages=[system("Be brief."), user("hi")]),
@@ -39,7 +39,7 @@ SCENARIOS = (
         tools=[WEATHER],
         reply=assistant("It is 21 °C.", reasoning="Now I know."),
         new_messages=[user("Thanks")],
-        refusal="history_rewrite",
+        refusal="retention",
     ),
     Scenario(
         name="second-call-of-a-cycle",

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from renderers.errors import ConversationError
-from renderers.messages import as_dicts, validate_messages, validate_tools
+from renderers.messages import REASONING_FIELDS, as_dicts, validate_messages, validate_tools
 from renderers.retention.recorded import is_document, recorded
-
-_REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Conversation:
 
     def without_reasoning(self) -> Conversation:
         """The same conversation with a model that does not reason."""
-        messages = [{key: value for key, value in one.items() if key not in _REASONING} for one in self.messages]
+        messages = [{key: value for key, value in one.items() if key not in REASONING_FIELDS} for one in self.messages]
         return replace(self, messages=messages)
 
     def with_reasoning(self, position: int, reasoning: str) -> Conversation:
@@ -60,7 +58,7 @@ class Conversation:
 
     def has_reasoning(self, position: int) -> bool:
         """Whether a message has reasoning that says anything."""
-        return any(str(self.messages[position].get(name) or "").strip() for name in _REASONING)
+        return any(str(self.messages[position].get(name) or "").strip() for name in REASONING_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from renderers.errors import MessageError, ToolsError
-from renderers.messages import UNSEEN_KEYS
-
-#: The names under which a message's reasoning comes; the first is the one that templates read, the first filled counts.
-REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
+from renderers.messages import REASONING_FIELDS, UNSEEN_KEYS
 
 #: The types of JSON's scalars.
 SCALARS = frozenset({str, int, float, bool, type(None)})

@@ -8,10 +8,11 @@ from typing import Any
 
 from jinja2 import nodes
 
+from renderers.messages import REASONING_FIELDS
 from renderers.template.unparsing import unparse
 
 #: Fields that hold text, and the names under which templates keep it.
-_TEXT = frozenset({"content", "reasoning_content", "reasoning", "thinking", "text", "arguments"})
+_TEXT = frozenset({"content", *REASONING_FIELDS, "text", "arguments"})
 _COUNTING_TESTS = frozenset({"odd", "even", "divisibleby"})
 _COUNTING_FILTERS = frozenset({"int", "float", "sum", "min", "max", "unique", "batch", "slice", "wordcount"})
 _COUNTING_CALLS = frozenset({"cycle", "changed"})

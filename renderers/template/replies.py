@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from renderers.errors import TemplateError
+from renderers.messages import REASONING_FIELDS
 from renderers.template.trace import SourceSpan, TracedText
 
 _USER: Mapping[str, Any] = {"role": "user", "content": "probe question"}
@@ -83,7 +84,7 @@ class Replies:
                     return max(begin, begin - before + len(prompt))
         start = max((self._common(scaffold, prompt) for prompt in prompts), default=0)
         opener, closer = self._markers.opener, self._markers.closer
-        reasons = any(span.field is not None and _is_reasoning(span.field) for span in spans)
+        reasons = any(is_reasoning(span) for span in spans)
         if reasons and opener is not None and opener in scaffold:
             return begin + min(start, scaffold.index(opener))
         if closer is not None and closer in scaffold:
@@ -147,5 +148,6 @@ class Replies:
         return _Markers(opener and opener[1], closer and closer[1])
 
 
-def _is_reasoning(field: str) -> bool:
-    return field.partition("[")[0] in {"reasoning_content", "reasoning", "thinking"}
+def is_reasoning(span: SourceSpan) -> bool:
+    """Whether a span holds a message's reasoning."""
+    return span.field is not None and span.field.partition("[")[0] in REASONING_FIELDS

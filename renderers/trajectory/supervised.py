@@ -10,13 +10,11 @@ from typing import Any
 
 from renderers.errors import TrajectoryError, UnknownMaskError
 from renderers.labels import Owner
-from renderers.messages import ROLES, Message, as_dicts, validate_messages
+from renderers.messages import REASONING_FIELDS, ROLES, Message, as_dicts, validate_messages
 from renderers.rendered import RenderedTokens
 from renderers.renderer import Renderer
 from renderers.trajectory.sample import Approximation, Sample
 from renderers.trajectory.text_reply import SEGMENTATION
-
-_REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 
 
 class ReasoningLossWarning(UserWarning):
@@ -154,7 +152,7 @@ class _Prefix:
         ]
         if not reasoned:
             return frozenset()
-        bare = [{key: value for key, value in one.items() if key not in _REASONING_FIELDS} for one in self._given]
+        bare = [{key: value for key, value in one.items() if key not in REASONING_FIELDS} for one in self._given]
         with_it, without = self._rendered, self._renderer.render(bare, tools=self._tools)
         shown, dropped = _written(with_it), _written(without)
         return frozenset(index for index in reasoned if shown[index] == dropped[index])
