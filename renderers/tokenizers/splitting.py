@@ -8,6 +8,7 @@ end of the text where a segment ends, as they do in the tokenizer.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from renderers.tokenizers.character_sets import EMPTY, SetTable, folds_single_characters
@@ -49,8 +50,51 @@ def single_pattern(pre_tokenizer: list[Component]) -> str:
     if folds_single_characters(texts):
         raise UnsupportedPatternError("a character folds to several")
     table = SetTable(item.source for step in steps for item in characters_of(step))
-    composed = _Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
+    composed = _gather(_Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY), table)
     return write_pattern(map_characters(composed, lambda item: Character(table.write(item.source))))
+
+
+def _gather(branches: Alternatives, table: SetTable) -> Alternatives:
+    """The same alternatives, neighbours that never look ahead in one group: tiktoken then splits a third faster.
+
+    Its regex engine tries alternatives one by one as soon as one of them looks ahead; what does not goes to an automaton,
+    and a group goes there as one. An alternative that looks ahead steps behind those that cannot begin where it does.
+    """
+    ordered: list[Branch] = []
+    for branch in branches:
+        place = len(ordered)
+        if not any(_takes_without_return(item) for item in branch):
+            begins = _first_characters(branch, table)
+            while (
+                place
+                and any(_takes_without_return(item) for item in ordered[place - 1])
+                and not begins & _first_characters(ordered[place - 1], table)
+            ):
+                place -= 1
+        ordered.insert(place, branch)
+    gathered: list[Branch] = []
+    for looks_ahead, neighbours in groupby(ordered, lambda branch: any(map(_takes_without_return, branch))):
+        together = tuple(neighbours)
+        if looks_ahead or len(together) == 1:
+            gathered += together
+        else:
+            gathered.append((Group("(?:", together),))
+    return tuple(gathered)
+
+
+def _first_characters(branch: Branch, table: SetTable) -> CharacterSet:
+    """The characters with which a match can begin; perhaps some more."""
+    found = EMPTY
+    for item in branch:
+        inner = item.item if isinstance(item, Repeat) else item
+        if isinstance(inner, Character):
+            found |= table.read(inner.source)
+        elif isinstance(inner, Group) and not inner.is_lookahead:
+            for one in inner.branches:
+                found |= _first_characters(one, table)
+        if least_length(item) > 0:
+            break
+    return found
 
 
 def _splits(pre_tokenizer: list[Component]) -> tuple[list[Alternatives], bool]:

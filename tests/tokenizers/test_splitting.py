@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import pytest
@@ -168,3 +169,12 @@ def test_character_sets_round_trip() -> None:
     assert ranges_of(set_of(characters)) == [(97, 97), (99, 99), (0x4E00, 0x4E7F), (0x10FFFF, 0x10FFFF)]
     assert in_tiktoken(write_set(set_of(characters))) == set_of(characters)
     assert in_tiktoken(write_set(0)) == set_of("") == 0
+
+
+@each_splitter
+def test_what_never_looks_ahead_is_tried_at_once(name: str) -> None:
+    branches = parse_pattern(engines(name)[1]._pat_str)
+    plain = ["(?!" not in write_pattern((branch,)) and "(?=" not in write_pattern((branch,)) for branch in branches]
+    assert not any(one and other for one, other in itertools.pairwise(plain)), "two neighbours could be one group"
+    if name == "deepseek":  # what looks ahead inside one script does not stand between the others
+        assert plain == [True, False, False, True, False]
