@@ -13,7 +13,7 @@ from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, valida
 from renderers.opening import find_reply
 from renderers.parsed import CallStatus, ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
-from renderers.rendered import RenderedTokens, Segment
+from renderers.rendered import Ids, RenderedTokens, Segment
 from renderers.token_ids import as_token_ids
 from renderers.writer import Writer
 
@@ -224,17 +224,17 @@ def _read_history(renderer: FamilyRenderer[Any], prompt: Sequence[int], tools: T
 
 def _as_message(reply: ParsedResponse) -> Message:
     """The reply as a message of the history. Its text is not written again."""
-    return Message.model_validate(reply.to_message())
+    return validate_messages([reply.to_message()])[0]
 
 
 def labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:
     """A segment of equally labelled tokens after another one."""
     runs = Runs()
     runs.add(len(ids), label)
-    return Segment([ids.copy()], runs, parent)  # the caller may go on with its list
+    return Segment([tuple(ids)], runs, parent)
 
 
-def _without_first(parts: list[list[int]], runs: Runs) -> tuple[list[list[int]], Runs]:
+def _without_first(parts: list[Ids], runs: Runs) -> tuple[list[Ids], Runs]:
     """Without the first token: it was sampled."""
     first = parts[0][1:]
     return ([first] if first else []) + parts[1:], Runs.deferred(runs.length - 1, runs.without_first)

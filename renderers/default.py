@@ -37,7 +37,7 @@ from renderers.messages import (
 from renderers.opening import opening_ids
 from renderers.parsing import Grammar
 from renderers.refusal import BridgeRefusal, RefusalReason
-from renderers.rendered import Damage, RenderedTokens, Segment
+from renderers.rendered import Damage, Ids, RenderedTokens, Segment
 from renderers.renderer import Renderer
 from renderers.template import SourceSpan, TracedText
 from renderers.template.bound import BoundTemplate
@@ -62,7 +62,7 @@ class Encoded(NamedTuple):
 
     traced: TracedText
     replies: Mapping[int, int] | None
-    parts: list[list[int]]
+    parts: list[Ids]
     runs: Runs
 
 

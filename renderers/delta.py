@@ -237,7 +237,7 @@ class DeltaBridges:
             history = replace(history, count=offset + len(case.new), state=known)
         validated = validate_messages([case.form, *case.new])
         return Bridge(
-            Segment([ids], runs, segment),
+            Segment([tuple(ids)], runs, segment),
             certificate=certificate,
             message_roles=[message.role for message in validated[1:]],
             message_tool_names=tool_names(validated)[1:],

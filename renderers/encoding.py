@@ -8,15 +8,16 @@ them. Labels are made when they are first asked for.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from renderers.assembly import Assembly, ReplyState
 from renderers.cache import GenerationCache
 from renderers.errors import MessageError, TokenizerError, ToolsError
 from renderers.labels import Runs, message_of
+from renderers.rendered import Ids
 from renderers.tokenizers.protocol import TokenizerAdapter
 from renderers.writer import Piece
 
@@ -32,14 +33,15 @@ Text: TypeAlias = tuple[str, str]
 Section: TypeAlias = tuple[int, int, list[Piece]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Fragment:
     """Pieces, encoded as far as nothing that stands before or after them can change it.
 
     Attributes:
         pieces: all the pieces.
         head: the text before the first special token that the template wrote; all of it, where there is none.
-        ids: the tokens from there to the last special token; empty, where there is none.
+        closed: the text from there to the last special token, until it is encoded; empty, where there is none.
+        ids: its tokens, once it is encoded.
         tail: the text after that.
         is_doubtful: the tokenizer, which sees only the text, may find other special tokens than those that were written.
         labelled: the labels, once they were asked for.
@@ -47,7 +49,8 @@ class Fragment:
 
     pieces: Sequence[Piece]
     head: Text = _NO_TEXT
-    ids: list[int] = field(default_factory=list)
+    closed: Text = _NO_TEXT
+    ids: Ids = ()
     tail: Text = _NO_TEXT
     is_doubtful: bool = False
     labelled: Labelled | None = None
@@ -93,63 +96,66 @@ class Encoder:
         # A tokenizer class that cuts long texts at fixed places has no sanitized form to be equal to.
         self._may_cut = tokenizer.cuts_long_texts and not sanitize
         self._doubtful_endings = tokenizer.doubtful_endings
-        self._encoded: GenerationCache[Text, list[int]] = GenerationCache(cache_bytes)
+        self._encoded: GenerationCache[Text, Ids] = GenerationCache(cache_bytes)
         #: The special tokens in a piece of scaffolding.
         self._written_in = lru_cache(maxsize=1000)(tokenizer.find_special_tokens)
 
-    def encode(self, pieces: Sequence[Piece]) -> tuple[list[list[int]], Runs]:
+    def encode(self, pieces: Sequence[Piece]) -> tuple[list[Ids], Runs]:
         """IDs, in parts that must not be changed, and the label of each.
 
         Raises:
             MessageError: where a text cannot be encoded (lone surrogates), naming the message.
         """
-        return self.join(self.fragments([pieces]))
+        fragment = Fragment(pieces)
+        self.cut(fragment)
+        return self.join([fragment])
 
     # Fragments -----------------------------------------------------------------------------------------------------
 
-    def fragments(self, batch: Sequence[Sequence[Piece]]) -> list[Fragment]:
-        """A fragment of each list of pieces. What is not in the cache is encoded in one batch.
+    def cut(self, fragment: Fragment) -> None:
+        """Cut a new fragment at its special tokens. Its text is encoded when it is joined, all at once.
 
         Raises:
             MessageError: see `encode`.
         """
         if not self._by_chunk:
-            return [Fragment(pieces) for pieces in batch]
+            return
+        pieces = fragment.pieces
         try:
-            cut = [self._cut(pieces) for pieces in batch]
-            encoded = self._encode([closed for _, closed, _ in cut if closed[0]])
+            self._cut(fragment)
+            if self._doubtful_endings:
+                fragment.is_doubtful = self._is_doubtful(pieces)
         except TokenizerError:
-            _raise_for_surrogates(chain.from_iterable(batch))
+            _raise_for_surrogates(pieces)
             raise
-        fragments = [
-            Fragment(pieces, head, encoded[closed] if closed[0] else [], tail)
-            for pieces, (head, closed, tail) in zip(batch, cut, strict=True)
-        ]
-        if self._doubtful_endings:
-            for fragment in fragments:
-                fragment.is_doubtful = self._is_doubtful(fragment.pieces)
-        return fragments
 
-    def _cut(self, pieces: Sequence[Piece]) -> tuple[Text, Text, Text]:
-        """The text before, from, and after the special tokens; see `Fragment`."""
+    def _cut(self, fragment: Fragment) -> None:
+        pieces = fragment.pieces
         text, searched = self._text(pieces)
-        start, position = len(text), 0
+        position, start = 0, -1
         for piece, _, from_caller in pieces:
             if not from_caller and (found := self._written_in(piece)):
                 start = position + found[0][0]
                 break
             position += len(piece)
-        end = position = len(text)
+        if start < 0:
+            fragment.head = text, searched
+            return
+        end = len(text)
         for piece, _, from_caller in reversed(pieces):
-            position -= len(piece)
+            end -= len(piece)
             if not from_caller and (found := self._written_in(piece)):
-                end = position + found[-1][1]
+                end += found[-1][1]
                 break
-        return (text[:start], searched[:start]), (text[start:end], searched[start:end]), (text[end:], searched[end:])
+        if start:
+            fragment.head = text[:start], searched[:start]
+        fragment.closed = text[start:end], searched[start:end]
+        if end < len(text):
+            fragment.tail = text[end:], searched[end:]
 
-    def _encode(self, texts: Iterable[Text]) -> dict[Text, list[int]]:
+    def _encode(self, texts: Iterable[Text]) -> dict[Text, Ids]:
         """The IDs of texts that encode alone: from the cache, or encoded, all in one batch."""
-        encoded: dict[Text, list[int]] = {}
+        encoded: dict[Text, Ids] = {}
         missing: dict[Text, None] = {}
         for text in texts:
             ids = self._encoded.get(text)
@@ -159,10 +165,10 @@ class Encoder:
                 encoded[text] = ids
         if missing:
             searched = [one[1] for one in missing] if self._sanitize else None
-            for text, ids in zip(
+            for text, found in zip(
                 missing, self._tokenizer.encode_batch([one[0] for one in missing], searched), strict=True
             ):
-                encoded[text] = ids
+                encoded[text] = ids = tuple(found)
                 self._encoded.put(text, ids, 200 + 2 * len(text[0]) + BYTES_PER_TOKEN * len(ids))
         return encoded
 
@@ -178,7 +184,7 @@ class Encoder:
 
     # Conversations -------------------------------------------------------------------------------------------------
 
-    def join(self, fragments: Sequence[Fragment]) -> tuple[list[list[int]], Runs]:
+    def join(self, fragments: Sequence[Fragment]) -> tuple[list[Ids], Runs]:
         """IDs and labels of the fragments' pieces, as of one text; see `encode`.
 
         Raises:
@@ -190,7 +196,7 @@ class Encoder:
                 ids, offsets = self._tokenizer.encode_with_offsets(_text_of(pieces))
                 assembly = Assembly(self._tokenizer, self._stop_ids)
                 assembly.whole(pieces, ids, offsets)
-                return [ids], assembly.runs
+                return [tuple(ids)], assembly.runs
             is_sure, parts = self._join(fragments)
             if not is_sure and not self._finds_written_tokens(fragments):
                 pieces = _pieces_of(fragments)  # one text, in which the tokenizer finds what it finds
@@ -203,27 +209,43 @@ class Encoder:
             raise
         return parts, Runs.deferred(sum(map(len, parts)), lambda: self._label(fragments))
 
-    def _join(self, fragments: Sequence[Fragment]) -> tuple[bool, list[list[int]]]:
+    def _join(self, fragments: Sequence[Fragment]) -> tuple[bool, list[Ids]]:
         """Whether the tokenizer surely finds the special tokens that were written, and the IDs."""
         is_sure = "" not in self._doubtful_endings
-        sequence: list[Text | list[int]] = []
+        sequence: list[Text | Fragment] = []
+        missing: list[Text] = []
         text, searched = _NO_TEXT
         for fragment in fragments:
-            text += fragment.head[0]
-            searched += fragment.head[1]
-            if not fragment.ids:
+            if fragment.head[0]:
+                text += fragment.head[0]
+                searched += fragment.head[1]
+            closed = fragment.closed
+            if closed[0]:
+                missing.append(closed)
+            elif not fragment.ids:
                 continue
             is_sure = is_sure and not fragment.is_doubtful and not searched.endswith(self._doubtful_endings)
             if text:
                 sequence.append((text, searched))
-            sequence.append(fragment.ids)
+            sequence.append(fragment)
             text, searched = fragment.tail
         if text:
             sequence.append((text, searched))
-        between = self._encode([part for part in sequence if isinstance(part, tuple)])
-        return is_sure, [between[part] if isinstance(part, tuple) else part for part in sequence]
+        encoded = self._encode([*missing, *[part for part in sequence if isinstance(part, tuple)]])
+        parts: list[Ids] = []
+        for part in sequence:
+            if isinstance(part, tuple):
+                parts.append(encoded[part])
+                continue
+            closed = part.closed
+            if closed[0]:
+                # First the IDs: another thread may be at this fragment, too.
+                part.ids = encoded[closed]
+                part.closed = _NO_TEXT
+            parts.append(part.ids)
+        return is_sure, parts
 
-    def _ids(self, text: Text) -> list[int]:
+    def _ids(self, text: Text) -> Ids:
         """The IDs of a text that encodes alone."""
         ids = self._encoded.get(text)
         return self._encode([text])[text] if ids is None else ids

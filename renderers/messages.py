@@ -11,9 +11,10 @@ import marshal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass as validated_dataclass
 
 from renderers.errors import MessageError, ToolsError
 
@@ -26,28 +27,45 @@ VENDOR_BLOCKS = "vendor_blocks"
 UNSEEN_KEYS = frozenset({VENDOR_BLOCKS, "written_by"})
 ROLES: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
 
+#: Without a conversion: a number is no text, and below a tuple is no list.
+PlainText: TypeAlias = Annotated[str, Strict()]
+KNOWN_KEYS = ConfigDict(extra="ignore")
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
-
-class TextPart(_Strict):
+# In slots: of a message that is remembered, no dict lives on.
+@validated_dataclass(frozen=True, slots=True, config=KNOWN_KEYS)
+class TextPart:
     """A part of a message's content. Only text parts exist: images and other media are an error."""
 
     type: Literal["text"]
-    text: str
+    text: PlainText
 
 
-class Function(_Strict):
+class _Printed:
+    """Room for what a call's arguments look like as text, once that is known."""
+
+    __slots__ = ("_arguments_text",)
+    _arguments_text: str
+
+
+@validated_dataclass(frozen=True, slots=True, config=KNOWN_KEYS)
+class Function(_Printed):
     """What a tool call calls: a tool's name, and its arguments as an object or as JSON text."""
 
-    name: str
-    arguments: dict[str, Any] | str
+    name: PlainText
+    arguments: Annotated[dict[PlainText, Any], Strict()] | PlainText
 
-    @cached_property
+    @property
     def arguments_text(self) -> str:
         """The arguments as text: JSON text as it came, an object as `tojson` prints it."""
-        return self.arguments if isinstance(self.arguments, str) else to_json(self.arguments)
+        if isinstance(self.arguments, str):
+            return self.arguments
+        try:
+            return self._arguments_text
+        except AttributeError:
+            text = to_json(self.arguments)
+            object.__setattr__(self, "_arguments_text", text)
+            return text
 
     @property
     def arguments_object(self) -> dict[str, Any]:
@@ -62,12 +80,13 @@ class Function(_Strict):
         return arguments
 
 
-class ToolCall(_Strict):
+@validated_dataclass(frozen=True, slots=True, config=KNOWN_KEYS)
+class ToolCall:
     """A call of a tool by the assistant."""
 
     function: Function
-    id: str | None = None
-    type: str | None = None
+    id: PlainText | None = None
+    type: PlainText | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -78,7 +97,8 @@ class ToolCall(_Strict):
         return value
 
 
-class Message(_Strict):
+@validated_dataclass(frozen=True, slots=True, config=KNOWN_KEYS)
+class Message:
     """One validated message.
 
     `reasoning_content` has two aliases, `thinking` and `reasoning`; the first of the three that is not null counts.
@@ -87,15 +107,15 @@ class Message(_Strict):
     """
 
     role: Role
-    content: str | list[TextPart] | None = None
-    reasoning_content: str | None = None
+    content: PlainText | Annotated[list[TextPart], Strict()] | None = None
+    reasoning_content: PlainText | None = None
     thinking: Any = None
     reasoning: Any = None
-    tool_calls: list[ToolCall] | None = None
-    tool_call_id: str | None = None
-    name: str | None = None
+    tool_calls: Annotated[list[ToolCall], Strict()] | None = None
+    tool_call_id: PlainText | None = None
+    name: PlainText | None = None
     prefix: Any = None
-    written_by: str | None = None
+    written_by: PlainText | None = None
 
     @property
     def text(self) -> str | None:

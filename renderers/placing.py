@@ -8,7 +8,7 @@ rendered before, one more turn of it, or another rollout of its prompt is then l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -41,25 +41,27 @@ class Sight(NamedTuple):
     landing: tuple[str | None, Any] | None
 
 
-class Written(NamedTuple):
-    """What was made of a message.
+_NOTHING: Final = Sight(0, None, False, None, False, False, None)
+
+
+@dataclass(slots=True, eq=False)
+class Written(Fragment):
+    """What was made of a message: its text, encoded as far as its neighbours cannot matter.
 
     Attributes:
-        fragment: its text, encoded as far as its neighbours cannot matter.
+        sight: what the message saw.
         damages: what the format loses of it.
         reasoning_at: its index in the conversation, where it stands there with reasoning of its own; else `NEVER`.
     """
 
-    fragment: Fragment
-    damages: Sequence[Damage]
-    reasoning_at: int
-
-
-#: Stands for what is still to be written.
-UNWRITTEN: Final = Written(Fragment(()), (), NEVER)
+    sight: Sight = _NOTHING
+    damages: Sequence[Damage] = ()
+    reasoning_at: int = NEVER
 
 
 PlaceKey: TypeAlias = tuple[int, bytes]
+#: For so many sights is a message remembered.
+_SIGHTS = 8
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ class PlacedMessage:
         tool_name: of a tool message the tool that it answers for, where that is known.
         key: number of the place before and the message's content; None where the message is not remembered.
         number: stands for this place in the keys of what follows.
-        written: what was made of it so far, by what it saw.
+        written: what was made of it, by what it saw, the newest first.
     """
 
     message: Message
@@ -83,7 +85,18 @@ class PlacedMessage:
     tool_name: str | None
     key: PlaceKey | None = None
     number: int = 0
-    written: dict[Sight, Written] = field(default_factory=dict)
+    written: tuple[Written, ...] = ()
+
+    def written_for(self, sight: Sight) -> Written | None:
+        """What was made of it for this sight, or None where it is still to be written."""
+        for written in self.written:
+            if written.sight == sight:
+                return written
+        return None
+
+    def add(self, written: Written) -> None:
+        """Remember what was made of it; of the oldest sights nothing is remembered."""
+        self.written = (written, *self.written[: _SIGHTS - 1])
 
 
 class PlaceCache:
@@ -119,6 +132,6 @@ class PlaceCache:
         if placed.key is None:
             return
         size = 2000 + 4 * len(placed.key[1])  # the key, the message and its pieces hold the text
-        for written in tuple(placed.written.values()):
-            size += 500 + 100 * len(written.fragment.pieces)
+        for written in placed.written:
+            size += 500 + 100 * len(written.pieces)
         self._places.put(placed.key, placed, size)

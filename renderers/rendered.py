@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from renderers.errors import UnknownMaskError
 from renderers.labels import Owner, Run, Runs, is_content, is_sampled, message_of, owner_of, with_message
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from renderers.conversation import History
 
 T = TypeVar("T")
+#: Token IDs as they are kept: the garbage collector forgets a tuple of integers, and looks at every item of a list.
+Ids: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Segment:
     A bridge adds one segment and shares all earlier ones.
     """
 
-    parts: list[list[int]]
+    parts: Sequence[Ids]
     runs: Runs
     parent: Segment | None = None
     total: int = field(init=False)
@@ -61,7 +63,7 @@ class Segment:
 
     def tail(self, markers: frozenset[int]) -> list[int]:
         """The last tokens, at least from the last one of `markers` on. Walks back no further than that."""
-        parts: list[list[int]] = []
+        parts: list[Ids] = []
         segment: Segment | None = self
         while segment is not None:
             for part in reversed(segment.parts):
@@ -260,7 +262,7 @@ class RenderedTokens:
             runs = Runs()
             for segment in own.parent.chain():
                 runs.extend(segment.runs)
-            earlier = Segment([self.token_ids[: own.parent.total]], runs)
-        state["_segment"] = Segment([own.own_ids()], own.runs, earlier)
+            earlier = Segment([tuple(self.token_ids[: own.parent.total])], runs)
+        state["_segment"] = Segment([tuple(own.own_ids())], own.runs, earlier)
         state["_lists"] = {}
         return state

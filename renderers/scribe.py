@@ -22,7 +22,8 @@ from renderers.messages import (
     require_list,
     validate_messages,
 )
-from renderers.placing import UNWRITTEN, PlaceCache, PlacedMessage, Sight, Written
+from renderers.placing import PlaceCache, PlacedMessage, Sight, Written
+from renderers.rendered import Ids
 from renderers.writer import Piece, Writer
 
 if TYPE_CHECKING:
@@ -107,8 +108,7 @@ class Scribe:
         histories = [*[placed.before for placed in places], last]
         ahead, floor = self._renderer.look_ahead(messages), self._renderer.reasoning_floor(last)
         written: list[Written] = []
-        missing: list[tuple[int, PlacedMessage, Sight]] = []
-        writers: list[Writer] = []
+        sights: dict[Sight, Sight] = {}  # many messages see the same: one object for all of them
         for place, position in enumerate(self._renderer.arrange(messages, histories)):
             placed, history = places[position], histories[place]
             index = placed.before.count
@@ -121,22 +121,17 @@ class Scribe:
                 last.ended,
                 None if place == position else (history.last_role, history.state),
             )
-            found = placed.written.get(sight, UNWRITTEN)
-            if found is UNWRITTEN:
-                missing.append((place, placed, sight))
-                writers.append(self._write_one(position, placed, history, sight, floor))
-            written.append(found)
-        if missing:
-            fragments = self._encoder.fragments([out.pieces for out in writers])
-            for (place, placed, sight), out, fragment in zip(missing, writers, fragments, strict=True):
-                one = Written(fragment, tuple(out.damages), placed.before.count if out.shows_reasoning else NEVER)
-                written[place] = placed.written[sight] = one
+            one = placed.written_for(sight)
+            if one is None:
+                one = self._write_one(position, placed, history, sights.setdefault(sight, sight), floor)
+                placed.add(one)
                 self._cache.put(placed)
+            written.append(one)
         first_reasoning = min([histories[0].first_reasoning, *[one.reasoning_at for one in written]])
         # A prefill is not yet a message: the reply that continues it is.
         return written, replace(histories[-2] if open_last else last, first_reasoning=first_reasoning)
 
-    def _write_one(self, position: int, placed: PlacedMessage, history: History, sight: Sight, floor: int) -> Writer:
+    def _write_one(self, position: int, placed: PlacedMessage, history: History, sight: Sight, floor: int) -> Written:
         """Write one message, which lands behind `history`."""
         message, role = placed.message, placed.message.role
         reasoning = None
@@ -163,25 +158,32 @@ class Scribe:
         out = Writer()
         out.begin(position, role)
         self._renderer.write_message(out, turn)
+        reasoning_at = NEVER
         if role == "assistant":
             if message.written_by is None:
                 out.mark_sampled(self._renderer.prompt_text(history.state))
-            out.shows_reasoning = (
-                reasoning is not None and self._renderer.is_reasoning(reasoning) and turn.keeps_reasoning
-            )
+            if reasoning is not None and turn.keeps_reasoning and self._renderer.is_reasoning(reasoning):
+                reasoning_at = turn.index
         if sight.is_open:
             out.cut_after_body()
-        return out
+        written = Written(out.pieces, sight=sight, damages=tuple(out.damages), reasoning_at=reasoning_at)
+        self._encoder.cut(written)
+        return written
 
-    def join(self, before: Writer, written: Sequence[Written], after: Writer) -> tuple[list[list[int]], Runs]:
-        """IDs and labels of messages, between what stands before and after them."""
-        return self._encoder.join([self._frame(before), *[one.fragment for one in written], self._frame(after)])
+    def join(self, before: Writer, written: Sequence[Written], after: Writer) -> tuple[list[Ids], Runs]:
+        """IDs and labels of messages, between what stands before and after them.
+
+        Raises:
+            MessageError: where a text cannot be encoded, naming the message.
+        """
+        return self._encoder.join([self._frame(before), *written, self._frame(after)])
 
     def _frame(self, out: Writer) -> Fragment:
         """What stands before or after the messages."""
         pieces = tuple(out.pieces)
         fragment = self._frames.get(pieces)
         if fragment is None:
-            (fragment,) = self._encoder.fragments([pieces])
+            fragment = Fragment(pieces)
+            self._encoder.cut(fragment)
             self._frames.put(pieces, fragment, 1000 + 4 * sum(len(text) for text, _, _ in pieces))
         return fragment

@@ -19,15 +19,13 @@ class Writer:
     and what the model would have sampled follow from that.
     """
 
-    __slots__ = ("_body", "_scaffold", "damages", "pieces", "reply_starts", "shows_reasoning")
+    __slots__ = ("_body", "_scaffold", "damages", "pieces", "reply_starts")
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         #: Index of the first piece after each `reply` mark of the message.
         self.reply_starts: list[int] = []
         self.damages: list[Damage] = []
-        #: Whether the message that was written stands there with reasoning of its own.
-        self.shows_reasoning = False
         self._scaffold = self._body = make_label(-1, TEMPLATE)
 
     def begin(self, message_index: int, role: str) -> None:

@@ -133,7 +133,7 @@ def test_a_long_chain_of_bridges_pickles_and_reads_as_one() -> None:
     for number in range(3000):
         runs = Runs()
         runs.add(2, make_label(-1, POLICY if number % 2 else TEMPLATE))
-        segment = Segment([[number, number]], runs, segment)
+        segment = Segment([(number, number)], runs, segment)
     assert segment is not None
     chained = RenderedTokens(
         segment, message_roles=[], message_tool_names=[], extension_start=segment.total - 2, message_offset=None

@@ -129,7 +129,7 @@ def _load_node(stored: Mapping[str, Any], parent: Node) -> Node:
     owners = Runs()
     for count, label in stored["owners"]:
         owners.add(count, label)
-    ids = list(stored["ids"])
+    ids = tuple(stored["ids"])
     return parent.grown([ids] if ids else [], owners, stored["role"], _load_completion(stored.get("completion")))
 
 

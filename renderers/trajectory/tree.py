@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from renderers.errors import TrajectoryError
 from renderers.labels import POLICY, PROMPT, TEMPLATE, Runs, is_sampled, make_label, message_of
-from renderers.rendered import RenderedTokens, Segment
+from renderers.rendered import Ids, RenderedTokens, Segment
 from renderers.tokenizers.protocol import TokenizerAdapter
 from renderers.trajectory.completion import Completion
 
@@ -28,7 +28,7 @@ class Node:
     """
 
     parent: Node | None
-    parts: list[list[int]]
+    parts: Sequence[Ids]
     owners: Runs
     role: str | None = None
     completion: Completion | None = None
@@ -67,9 +67,7 @@ class Node:
         nodes.reverse()
         return nodes
 
-    def grown(
-        self, parts: list[list[int]], owners: Runs, role: str | None, completion: Completion | None = None
-    ) -> Node:
+    def grown(self, parts: list[Ids], owners: Runs, role: str | None, completion: Completion | None = None) -> Node:
         """A new child of this node."""
         node = Node(self, parts, owners, role, completion)
         self.children.append(node)
@@ -80,7 +78,7 @@ class Node:
         if len(ids) - position < self.end - self.start:
             return False
         for part in self.parts:
-            if ids[position : position + len(part)] != part:
+            if tuple(ids[position : position + len(part)]) != part:
                 return False
             position += len(part)
         return True
@@ -149,7 +147,7 @@ class MessageTree:
             share_storage(own, node, keep)
         return node
 
-    def add_completion(self, base: Node, ids: list[int], completion: Completion) -> Node:
+    def add_completion(self, base: Node, ids: Sequence[int], completion: Completion) -> Node:
         """Add what was sampled after node `base`."""
         owners = Runs()
         if completion.approximated:
@@ -159,7 +157,7 @@ class MessageTree:
         else:
             for sampled in completion.sampled:
                 owners.add(1, make_label(-1, POLICY if sampled else TEMPLATE))
-        return base.grown([ids] if ids else [], owners, "assistant", completion)
+        return base.grown([tuple(ids)] if ids else [], owners, "assistant", completion)
 
     def _deepest(self, base: Node, ids: Sequence[int], offset: int) -> Node:
         """The last node of the longest chain of whole nodes after `base` that have the tokens of `ids`."""
@@ -204,7 +202,7 @@ def is_suffix(tip: Node, ids: Sequence[int]) -> bool:
     return node.end == start
 
 
-def _by_message(segment: Segment, start: int, end: int) -> Iterator[tuple[int, Runs, list[list[int]]]]:
+def _by_message(segment: Segment, start: int, end: int) -> Iterator[tuple[int, Runs, list[Ids]]]:
     """What a segment holds from its token `start` to `end`, message by message: index, owners and IDs."""
     groups: list[tuple[int, Runs]] = []
     position = 0
@@ -222,11 +220,11 @@ def _by_message(segment: Segment, start: int, end: int) -> Iterator[tuple[int, R
         yield message, owners, parts
 
 
-def _cut(parts: Sequence[list[int]], lengths: Sequence[int]) -> Iterator[list[list[int]]]:
+def _cut(parts: Sequence[Ids], lengths: Sequence[int]) -> Iterator[list[Ids]]:
     """`parts`, cut into stretches of these lengths. A list that lies in one stretch whole is kept, not copied."""
     index = position = 0
     for length in lengths:
-        stretch: list[list[int]] = []
+        stretch: list[Ids] = []
         missing = length
         while missing:
             part = parts[index]

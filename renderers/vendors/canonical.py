@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Strict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as validated_dataclass
 
 from renderers.errors import MessageError
-from renderers.messages import Message, as_dicts, check_arguments, message_error, validate_messages, validate_tools
+from renderers.messages import (
+    KNOWN_KEYS,
+    Message,
+    PlainText,
+    as_dicts,
+    check_arguments,
+    message_error,
+    validate_messages,
+    validate_tools,
+)
 from renderers.vendors.payloads import Json, plain
 
+Object: TypeAlias = Annotated[dict[PlainText, Any], Strict()]
 
+
+@validated_dataclass(frozen=True, slots=True, config=KNOWN_KEYS)
 class _AnyParts(Message):
     """A message whose content may hold parts of any type: an API takes more than text."""
 
-    vendor_blocks: dict[str, dict[str, Any]] | None = None
-    content: str | list[dict[str, Any]] | None = None  # type: ignore[assignment]  # wider than a renderer's, on purpose
+    vendor_blocks: Annotated[dict[PlainText, Object], Strict()] | None = None
+    content: PlainText | Annotated[list[Object], Strict()] | None = None  # type: ignore[assignment]  # wider than a renderer's, on purpose
 
 
 _MESSAGES = TypeAdapter(list[_AnyParts])

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from renderers.labels import PROMPT, Runs, make_label
-from renderers.rendered import RenderedTokens, Segment
+from renderers.rendered import Ids, RenderedTokens, Segment
 from renderers.trajectory.completion import Completion
 from renderers.trajectory.tree import MessageTree, Node, common_length, joined
 
 
-def rendered(*messages: list[int], parts: list[list[int]] | None = None) -> RenderedTokens:
-    """Tokens of messages, as a renderer gives them: in lists that need not end where messages end."""
+def rendered(*messages: list[int], parts: Sequence[Ids] | None = None) -> RenderedTokens:
+    """Tokens of messages, as a renderer gives them: in parts that need not end where messages end."""
     runs = Runs()
     for index, ids in enumerate(messages):
         runs.add(len(ids), make_label(index, PROMPT))
-    lists = [*messages] if parts is None else parts
+    held = [tuple(ids) for ids in messages] if parts is None else parts
     roles = ["user"] * len(messages)
-    return RenderedTokens(Segment(lists, runs), message_roles=roles, message_tool_names=[None] * len(messages))
+    return RenderedTokens(Segment(held, runs), message_roles=roles, message_tool_names=[None] * len(messages))
 
 
-def added(tree: MessageTree, *messages: list[int], parts: list[list[int]] | None = None) -> Node:
+def added(tree: MessageTree, *messages: list[int], parts: Sequence[Ids] | None = None) -> Node:
     """The last node of a prompt that was added."""
     return tree.add_prompt(tree.root, rendered(*messages, parts=parts))
 
@@ -62,9 +64,9 @@ def test_the_longest_chain_of_nodes_counts() -> None:
     assert added(tree, [1], [2], [3], [4]) is deep
 
 
-def test_lists_are_shared_and_not_copied() -> None:
+def test_parts_are_shared_and_not_copied() -> None:
     tree = MessageTree()
-    parts = [[1, 2], [3, 4, 5], [6]]
+    parts = [(1, 2), (3, 4, 5), (6,)]
     prompt = rendered([1, 2, 3], [4, 5, 6], parts=parts)
     nodes = tree.add_prompt(tree.root, prompt).path()
     assert [node.ids for node in nodes] == [[1, 2, 3], [4, 5, 6]]
@@ -84,7 +86,7 @@ def test_prompts_come_out_as_they_went_in(prompts: list[list[list[int]]], width:
     tips = []
     for messages in prompts:
         ids = [token for message in messages for token in message]
-        parts = [ids[start : start + width] for start in range(0, len(ids), width)]
+        parts = [tuple(ids[start : start + width]) for start in range(0, len(ids), width)]
         tips.append((added(tree, *messages, parts=parts), ids))
     for tip, ids in tips:
         assert joined(tip.path()) == ids
