@@ -77,11 +77,23 @@ class Subject:
 
     @cached_property
     def tiktoken(self) -> Any:
-        """A bare `tiktoken.Encoding` with the tokenizer's ranks and pattern; None where there is none that is equal."""
+        """A bare `tiktoken.Encoding`; None where there is none that is equal.
+
+        It has the tokenizer's ranks and its pattern as it stands in its file, DeepSeek's three written as one.
+        """
+        from tiktoken import Encoding
+
+        from renderers.tokenizers.components import component_list
         from renderers.tokenizers.huggingface import TokenizersAdapter
+        from renderers.tokenizers.splitting import single_pattern
 
         adapter = self.new_renderer().tokenizer
-        return adapter.tiktoken_encoding if isinstance(adapter, TokenizersAdapter) else None
+        ours = adapter.tiktoken_encoding if isinstance(adapter, TokenizersAdapter) else None
+        if ours is None:
+            return None
+        pattern = single_pattern(component_list(self.tokenizer.backend_tokenizer.pre_tokenizer), gather=False)
+        ranks = ours._mergeable_ranks  # noqa: SLF001 - no public name
+        return Encoding(self.family, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
 
 SUBJECTS: Sequence[Subject] = (

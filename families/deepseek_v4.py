@@ -189,7 +189,7 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
         for shares, turn in groupby(order.copy(), lambda at: messages[at].role in SHARED):
             results = [at for at in turn if messages[at].role == "tool"] if shares else []
             if len(results) > 1:
-                in_order = _in_call_order(messages, results, histories[results[0]], is_bridge=histories[0].count > 0)
+                in_order = _in_call_order(messages, results, histories[results[0]], is_bridge=histories[0].length > 0)
                 for place, at in zip(results, in_order, strict=True):
                     order[place] = at
         return order

@@ -7,7 +7,7 @@ template on the hub. See docs/families/gpt-oss.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, ClassVar, Literal
 
@@ -93,8 +93,8 @@ class State:
         last_called: the tool that the last assistant message calls first, if it calls any.
     """
 
-    count: int = 0
-    first_answer: int = -1
+    count: int = field(default=0, compare=False)  # whatever it is, the generation prompt is the same
+    first_answer: int = field(default=-1, compare=False)
     is_answered: bool = False
     ends_in_answer: bool = False
     has_early_reasoning: bool = False
@@ -153,21 +153,17 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
 
     def advance(self, state: State, message: Message) -> State:
         """Remember calls by their IDs, and where the first answer stands."""
-        ends_in_answer = state.ends_in_answer and self._is_passed_over(message)
-        state = replace(state, count=state.count + 1, ends_in_answer=ends_in_answer)
+        first, early, names = state.first_answer, state.has_early_reasoning, state.names
         if message.role != "assistant":
-            return state
+            ends_in_answer = state.ends_in_answer and self._is_passed_over(message)
+            return State(state.count + 1, first, state.is_answered, ends_in_answer, early, names, state.last_called)
         calls = message.tool_calls or ()
-        is_early = state.first_answer < 0
-        return replace(
-            state,
-            first_answer=state.count - 1 if is_early and not calls else state.first_answer,
-            is_answered=not calls,
-            ends_in_answer=not calls,
-            has_early_reasoning=state.has_early_reasoning or (is_early and bool(message.reasoning_text)),
-            names=(*state.names, *[(call.id, call.function.name) for call in calls if call.id is not None]),
-            last_called=calls[0].function.name if calls else None,
-        )
+        if first < 0:
+            early = early or bool(message.reasoning_text)
+            first = first if calls else state.count
+        names += tuple([(call.id, call.function.name) for call in calls if call.id is not None])
+        last_called = calls[0].function.name if calls else None
+        return State(state.count + 1, first, not calls, not calls, early, names, last_called)
 
     def _is_passed_over(self, message: Message) -> bool:
         """Whether the library never sees a message, and so takes the one before it for the last."""

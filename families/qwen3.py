@@ -114,7 +114,7 @@ class Qwen3Renderer(ChatMLRenderer[Qwen3Config]):
         """Without any query the template takes the last message for one."""
         if not self._reasons:
             return NEVER
-        return history.last_query if history.last_query >= 0 else history.count - 1
+        return history.last_query if history.last_query >= 0 else history.length - 1
 
     def recover_state(self, token_ids: Sequence[int]) -> None:
         """Nothing but that there is a query: IDs that show none do not tell what the template takes for one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from renderers.conversation import NEVER, History
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 #: What a plain list of IDs says of the conversation: an earlier query and answer, and perhaps reasoning after them. Two
 #: messages stand for however many there were; only comparisons with what follows are ever made.
-_EARLIER = History(count=2, last_query=0, last_answer=0)
+_EARLIER = History(length=2, last_query=0, last_answer=0)
 _EARLIER_REASONING = 1
 _OUTSIDE = make_label(-1, TEMPLATE)
 _COMPLETION = make_label(-1, POLICY)
@@ -78,7 +77,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     if refusal is not None:
         return refusal
 
-    asked, reply_index = history, history.count
+    asked, reply_index = history, history.length
     history = scribe.follow(history, [_as_message(reply)])[-1].after
     if reply.reasoning_content is not None and renderer.is_reasoning(reply.reasoning_content):
         history = history.with_reasoning_at(reply_index)
@@ -123,7 +122,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
         Segment(parts, runs, segment),
         message_roles=[message.role for message in messages],
         message_tool_names=[placed.tool_name for placed in places],
-        warnings=renderer.report([damage.shifted(-history.count) for one in written for damage in one.damages]),
+        warnings=renderer.report([damage.shifted(-history.length) for one in written for damage in one.damages]),
         message_offset=offset,
         extension_start=segment.total,
         history=final,
@@ -219,7 +218,7 @@ def _read_history(renderer: FamilyRenderer[Any], prompt: Sequence[int], tools: T
         return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, str(error))
     if tools is not None and not renderer.shows_tools(prompt, tools):
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the prompt does not show these tools")
-    return replace(_EARLIER, family=renderer.family, tools=tools or NO_TOOLS, state=state)
+    return _EARLIER._replace(family=renderer.family, tools=tools or NO_TOOLS, state=state)
 
 
 def _as_message(reply: ParsedResponse) -> Message:

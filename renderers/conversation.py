@@ -7,8 +7,8 @@ continues it from where the previous result left it, so that both are written by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from renderers.messages import NO_TOOLS, Message, Tools
 
@@ -16,12 +16,11 @@ from renderers.messages import NO_TOOLS, Message, Tools
 NEVER = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """A conversation so far, as much of it as the messages that follow can depend on.
 
     Attributes:
-        count: number of messages.
+        length: number of messages.
         last_query: index of the last user message that asks something (a family may say that some do not), or -1.
         last_answer: index of the last assistant message without tool calls, or -1.
         last_result: index of the last tool message, or -1.
@@ -34,7 +33,7 @@ class History:
         ended: nothing follows in this render, not even a generation prompt.
     """
 
-    count: int = 0
+    length: int = 0
     last_query: int = -1
     last_answer: int = -1
     last_result: int = -1
@@ -48,26 +47,26 @@ class History:
 
     def followed_by(self, message: Message, *, is_query: bool, state: Any) -> History:
         """The history with one more message."""
-        role, index = message.role, self.count
+        role, index = message.role, self.length
         calls = self.call_names
         if role == "assistant":
-            calls = tuple((call.id, call.function.name) for call in message.tool_calls or ())
+            calls = tuple([(call.id, call.function.name) for call in message.tool_calls or ()])
         return History(
-            count=index + 1,
-            last_query=index if is_query else self.last_query,
-            last_answer=index if role == "assistant" and not message.tool_calls else self.last_answer,
-            last_result=index if role == "tool" else self.last_result,
-            first_reasoning=self.first_reasoning,
-            last_role=role,
-            tools=self.tools,
-            call_names=calls,
-            family=self.family,
-            state=state,
+            index + 1,
+            index if is_query else self.last_query,
+            index if role == "assistant" and not message.tool_calls else self.last_answer,
+            index if role == "tool" else self.last_result,
+            self.first_reasoning,
+            role,
+            self.tools,
+            calls,
+            self.family,
+            state,
         )
 
     def with_reasoning_at(self, index: int) -> History:
         """The history, where the reasoning of message `index` stands in the rendered text."""
-        return self if index >= self.first_reasoning else replace(self, first_reasoning=index)
+        return self if index >= self.first_reasoning else self._replace(first_reasoning=index)
 
     def tool_name(self, message: Message, position: int) -> str | None:
         """The tool that a tool message answers for: its own `name`, else that of the call it names, else None.

@@ -166,7 +166,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         if self._deltas is not None and not continue_final_message:
             no_tools = NO_TOOLS if tools is None else EMPTY_TOOLS
             state = self._deltas.state_of(given, no_tools, is_open=add_generation_prompt)
-            history = History(count=len(given), tools=tool_list, family=self.format_name, state=state)
+            history = History(length=len(given), tools=tool_list, family=self.format_name, state=state)
         return RenderedTokens(
             Segment(whole.parts, whole.runs),
             message_roles=[message.role for message in validated],

@@ -9,7 +9,7 @@ refusal.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -233,8 +233,8 @@ class DeltaBridges:
             known = DeltaState(
                 Messages(own, state.messages), self._folded(state.shape, own), state.no_tools, is_open=True
             )
-            offset = history.count + 1
-            history = replace(history, count=offset + len(case.new), state=known)
+            offset = history.length + 1
+            history = history._replace(length=offset + len(case.new), state=known)
         validated = validate_messages([case.form, *case.new])
         return Bridge(
             Segment([tuple(ids)], runs, segment),

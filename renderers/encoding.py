@@ -165,10 +165,10 @@ class Encoder:
                 encoded[text] = ids
         if missing:
             searched = [one[1] for one in missing] if self._sanitize else None
-            for text, found in zip(
-                missing, self._tokenizer.encode_batch([one[0] for one in missing], searched), strict=True
-            ):
-                encoded[text] = ids = tuple(found)
+            # At once, so that no list of integers is left to the garbage collector.
+            found = [*map(tuple, self._tokenizer.encode_batch([one[0] for one in missing], searched))]
+            for text, ids in zip(missing, found, strict=True):
+                encoded[text] = ids
                 self._encoded.put(text, ids, 200 + 2 * len(text[0]) + BYTES_PER_TOKEN * len(ids))
         return encoded
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -204,7 +203,9 @@ class FamilyRenderer(Renderer[ConfigT]):
         validated = [placed.message for placed in places]
         if continue_final_message:
             check_prefill(validated, add_generation_prompt=add_generation_prompt)
-        last = replace(places[-1].after, ended=not add_generation_prompt)
+        last = places[-1].after
+        if not add_generation_prompt:
+            last = last._replace(ended=True)
         out = Writer()
         self.write_preamble(out, Conversation(validated, tool_list, last))
         written, final = self._scribe.write(places, last, open_last=continue_final_message)

@@ -206,6 +206,8 @@ def validate_messages(messages: Sequence[Mapping[str, Any]], *, first_index: int
 
 def require_list(messages: object) -> None:
     """Raise MessageError for what is no list of anything."""
+    if type(messages) is list:
+        return
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise MessageError(f"expected a list of messages, found {type(messages).__name__}")
 
@@ -228,6 +230,12 @@ def contents_of(messages: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], lis
     contents: list[bytes] = []
     copies: list[dict[str, Any]] = []
     for message in messages:
+        if type(message) is dict:
+            copy = dict(message)
+            if {*map(type, copy), *map(type, copy.values())} == {str}:  # which nobody can change
+                contents.append(marshal.dumps(copy, 2))
+                copies.append(copy)
+                continue
         content = content_of(message)
         if content is None:
             break
@@ -382,11 +390,12 @@ def validate_tools(tools: Sequence[Mapping[str, Any]] | None) -> Tools:
     """
     if tools is None or (isinstance(tools, list | tuple) and not tools):
         return NO_TOOLS
-    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
-        raise ToolsError(f"tools: expected a list of tool schemas, found {type(tools).__name__}")
-    for index, tool in enumerate(tools):
-        if not isinstance(tool, Mapping):
-            raise ToolsError(f"tools[{index}]: a tool is a JSON schema (a dict), found {_excerpt(tool)}")
+    if type(tools) is not list or {*map(type, tools)} != {dict}:
+        if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
+            raise ToolsError(f"tools: expected a list of tool schemas, found {type(tools).__name__}")
+        for index, tool in enumerate(tools):
+            if not isinstance(tool, Mapping):
+                raise ToolsError(f"tools[{index}]: a tool is a JSON schema (a dict), found {_excerpt(tool)}")
     try:
         return _printable_tools(marshal.dumps(list(tools), 2))
     except (TypeError, ValueError, RecursionError):

@@ -6,7 +6,6 @@ See `renderers.placing` for what is remembered, and under what key.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from renderers.cache import GenerationCache
@@ -111,7 +110,7 @@ class Scribe:
         sights: dict[Sight, Sight] = {}  # many messages see the same: one object for all of them
         for place, position in enumerate(self._renderer.arrange(messages, histories)):
             placed, history = places[position], histories[place]
-            index = placed.before.count
+            index = placed.before.length
             sight = Sight(
                 (index > floor) - (index < floor),
                 messages[place + 1].role if place + 1 < len(messages) else None,
@@ -129,7 +128,7 @@ class Scribe:
             written.append(one)
         first_reasoning = min([histories[0].first_reasoning, *[one.reasoning_at for one in written]])
         # A prefill is not yet a message: the reply that continues it is.
-        return written, replace(histories[-2] if open_last else last, first_reasoning=first_reasoning)
+        return written, (histories[-2] if open_last else last).with_reasoning_at(first_reasoning)
 
     def _write_one(self, position: int, placed: PlacedMessage, history: History, sight: Sight, floor: int) -> Written:
         """Write one message, which lands behind `history`."""
@@ -139,21 +138,22 @@ class Scribe:
             reasoning, content = self._renderer.split_reasoning(message)
         else:
             content = self._renderer.text_of(message)
+        _, next_role, follows_last_query, ahead, is_open, ended, _ = sight
         turn = Turn(
-            message=message,
-            index=placed.before.count,
-            content=content,
-            reasoning=reasoning,
-            floor=floor,
-            follows_last_query=sight.follows_last_query,
-            previous_role=history.last_role,
-            next_role=sight.next_role,
-            tool_name=placed.tool_name,
-            state=history.state,
-            ahead=sight.ahead,
-            tools=history.tools,
-            is_open=sight.is_open,
-            ended=sight.ended,
+            message,
+            placed.before.length,
+            content,
+            reasoning,
+            floor,
+            follows_last_query,
+            history.last_role,
+            next_role,
+            placed.tool_name,
+            history.state,
+            ahead,
+            history.tools,
+            is_open,
+            ended,
         )
         out = Writer()
         out.begin(position, role)
@@ -164,9 +164,10 @@ class Scribe:
                 out.mark_sampled(self._renderer.prompt_text(history.state))
             if reasoning is not None and turn.keeps_reasoning and self._renderer.is_reasoning(reasoning):
                 reasoning_at = turn.index
-        if sight.is_open:
+        if is_open:
             out.cut_after_body()
-        written = Written(out.pieces, sight=sight, damages=tuple(out.damages), reasoning_at=reasoning_at)
+        pieces, damages = tuple(out.pieces), tuple(out.damages)
+        written = Written(pieces, sight=sight, damages=damages, reasoning_at=reasoning_at)
         self._encoder.cut(written)
         return written
 

@@ -67,10 +67,9 @@ class Writer:
         if start is None:
             start = self.reply_starts[0] if self.reply_starts else len(self.pieces)
         self.reply_starts = [start]
-        self.pieces = [
-            (text, with_owner(label, POLICY if position >= start else TEMPLATE), from_caller)
-            for position, (text, label, from_caller) in enumerate(self.pieces)
-        ]
+        header = [(text, with_owner(label, TEMPLATE), from_caller) for text, label, from_caller in self.pieces[:start]]
+        reply = [(text, with_owner(label, POLICY), from_caller) for text, label, from_caller in self.pieces[start:]]
+        self.pieces = header + reply
 
     def _after(self, prompt: str) -> int | None:
         """Index of the piece after `prompt`, where the text of the pieces begins with it.

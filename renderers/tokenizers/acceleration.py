@@ -15,7 +15,7 @@ from renderers.tokenizers.equivalence import Verdict, judge, ranks_of
 from renderers.tokenizers.verdicts import load_verdict, store_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tiktoken import Encoding
     from tokenizers import Tokenizer
@@ -72,10 +72,6 @@ def _release(package: str) -> tuple[int, ...]:
 _BORDER = "<|\U0010fffd border of texts \U0010fffd|>"
 
 
-# Below, finding special tokens ourselves takes less time than telling tiktoken of them.
-_CHARACTERS_PER_TOKEN = 20
-
-
 class FastEncoder:
     """tiktoken with the ranks, the pattern and the special tokens of one tokenizer."""
 
@@ -85,23 +81,24 @@ class FastEncoder:
         self._border = 1 + max(*ranks.values(), *special_tokens.values())
         known = {**special_tokens, _BORDER: self._border}
         self.encoding = Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=known)
-        self._all = frozenset(known)
 
-    def encode(self, texts: Sequence[str], *, find_special_tokens: bool = False) -> list[list[int]] | None:
+    def encode(
+        self, texts: Sequence[str], special_tokens_in: Callable[[str], frozenset[str]] | None = None
+    ) -> list[list[int]] | None:
         """IDs of normalised texts without lone surrogates, in one call; None where tiktoken is not the one to ask.
 
         Args:
             texts: the texts.
-            find_special_tokens: whether special tokens in them are recognised. Where one can overlap another, tiktoken may
-                find others than the tokenizer.
+            special_tokens_in: gives the special tokens that a text may hold, for them to be recognised; without it, none
+                are. Where one can overlap another, tiktoken may find others than the tokenizer.
         """
         joined = _BORDER.join(texts)
         if joined.count(_BORDER) >= len(texts) or has_long_run(joined, longest_run()):
             return None
-        # At each call tiktoken takes in all special tokens that it may find. DeepSeek has eight hundred.
-        if find_special_tokens and len(joined) < _CHARACTERS_PER_TOKEN * len(self._all):
-            return None
-        allowed = self._all if find_special_tokens else _ONLY_BORDER
+        allowed = _ONLY_BORDER
+        if special_tokens_in is not None:
+            # At each call tiktoken takes in all special tokens that it may find. DeepSeek has eight hundred.
+            allowed |= special_tokens_in(joined)
         try:
             ids = self.encoding.encode(joined, allowed_special=allowed, disallowed_special=())
         except BaseException as error:

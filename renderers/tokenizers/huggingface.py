@@ -114,16 +114,20 @@ class TokenizersAdapter(AdapterBase):
 
     def encode_batch(self, texts: Sequence[str], searched: Sequence[str] | None = None) -> list[list[int]]:
         """IDs of each text, special tokens recognised; see the protocol."""
-        if searched is None and not self.doubtful_endings and self._finds_plainly and texts:
+        if texts and not self.doubtful_endings and self._finds_plainly and self._finds_no_more(texts, searched):
             for text in texts:
                 require_no_surrogates(text)
             fast = self._accelerator.encoder_for(sum(map(len, texts)))
             # Normalising a whole text can join a special token's last character with what follows.
             if fast is not None and all(self._normalize(text) is text for text in texts):
-                encoded = fast.encode(texts, find_special_tokens=True)
+                encoded = fast.encode(texts, self._matcher.may_stand_in)
                 if encoded is not None:
                     return encoded
         return super().encode_batch(texts, searched)
+
+    def _finds_no_more(self, texts: Sequence[str], searched: Sequence[str] | None) -> bool:
+        """Whether the texts surely hold no special token but those in `searched`."""
+        return searched is None or all(map(self._matcher.finds_no_more, texts, searched))
 
     @cached_property
     def _reachable_specials(self) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,18 @@ class SpecialTokenMatcher:
         merged += self._stages[1].find(text, position, len(text))
         return merged
 
+    def finds_no_more(self, text: str, masked: str) -> bool:
+        """Whether a text surely holds the special tokens alone that `masked` does.
+
+        `masked` is the text with some characters replaced by others that stand in no special token. Where nothing else
+        even begins like a special token, none is found that reaches into these places.
+        """
+        return all(stage.begins_as_often(text, masked) for stage in self._stages)
+
+    def may_stand_in(self, text: str) -> frozenset[str]:
+        """All special tokens that a text can hold: those whose beginnings stand in it."""
+        return frozenset().union(*[stage.may_stand_in(text) for stage in self._stages])
+
 
 # How much of a token is searched for. Few other texts begin like a special token for so long, and of a thousand tokens
 # that DeepSeek reserves, only one beginning is left.
@@ -77,17 +89,33 @@ class _LongestMatch:
 
     def __init__(self, ids: dict[str, int]) -> None:
         self._ids = ids
-        lengths: dict[str, set[int]] = {}
+        begun: dict[str, set[str]] = {}
         for text in ids:
-            lengths.setdefault(text[:_BEGINNING], set()).add(len(text))
+            begun.setdefault(text[:_BEGINNING], set()).add(text)
         for text in ids:
             if len(text) < _BEGINNING:
-                for beginning, found in lengths.items():
+                for beginning, texts in begun.items():
                     if beginning.startswith(text):
-                        found.add(len(text))
-        self._lengths = {beginning: sorted(found, reverse=True) for beginning, found in lengths.items()}
+                        texts.add(text)
+        self._begun = begun
+        self._lengths = {beginning: sorted({*map(len, texts)}, reverse=True) for beginning, texts in begun.items()}
         # Matches the longest beginning at a place; shorter ones are among its lengths.
-        self._pattern = re.compile(_trie(sorted(lengths)))
+        self._pattern = re.compile(_trie(sorted(begun)))
+        tails = {beginning[place:] for beginning in begun for place in range(1, len(beginning))}
+        self._can_overlap = any(
+            beginning.startswith(tail) or tail.startswith(beginning) for tail in tails for beginning in begun
+        )
+
+    def may_stand_in(self, text: str) -> Iterable[str]:
+        """Every token that begins somewhere in a text like one of them does, and perhaps others."""
+        if self._can_overlap:  # one beginning may hide another
+            return self._ids
+        return chain.from_iterable([self._begun[beginning] for beginning in {*self._pattern.findall(text)}])
+
+    def begins_as_often(self, text: str, masked: str) -> bool:
+        """Whether surely no token begins in a text at a place where none begins in `masked`."""
+        find = self._pattern.findall  # every place, as long as no beginning hides another
+        return not self._can_overlap and len(find(text)) == len(find(masked))
 
     def find(self, text: str, start: int, end: int) -> list[SpecialSpan]:
         spans = []

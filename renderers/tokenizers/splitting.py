@@ -40,17 +40,19 @@ _ANY = r"[\s\S]"
 Alternatives = tuple[Branch, ...]
 
 
-def single_pattern(pre_tokenizer: list[Component]) -> str:
+def single_pattern(pre_tokenizer: list[Component], *, gather: bool = True) -> str:
     """The pattern with which tiktoken splits a text as these pre-tokenizers do.
 
-    Raises UnsupportedPatternError where there is none, or none that this module can find.
+    Without `gather` it has the shape that it has in the tokenizer. Raises UnsupportedPatternError where there is none, or none that this module can find.
     """
     steps, keeps_unmatched = _splits(pre_tokenizer)
     texts = [text for step in steps for text in folded_texts(step)]
     if folds_single_characters(texts):
         raise UnsupportedPatternError("a character folds to several")
     table = SetTable(item.source for step in steps for item in characters_of(step))
-    composed = _gather(_Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY), table)
+    composed = _Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
+    if gather:
+        composed = _gather(composed, table)
     return write_pattern(map_characters(composed, lambda item: Character(table.write(item.source))))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import renderers.tokenizers.equivalence
-from renderers.tokenizers import acceleration
 from renderers.tokenizers.verdicts import CACHE_VARIABLE
 
 if TYPE_CHECKING:
@@ -29,9 +28,3 @@ def verdict_cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CACHE_VARIABLE, str(chosen))
         yield Path(chosen)
-
-
-@pytest.fixture(autouse=True)
-def _tiktoken_finds_special_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short texts go the way of long ones, too."""
-    monkeypatch.setattr(acceleration, "_CHARACTERS_PER_TOKEN", 0)
