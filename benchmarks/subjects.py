@@ -85,13 +85,13 @@ class Subject:
 
         from renderers.tokenizers.components import component_list
         from renderers.tokenizers.huggingface import TokenizersAdapter
-        from renderers.tokenizers.splitting import single_pattern
+        from renderers.tokenizers.splitting import Splitting
 
         adapter = self.new_renderer().tokenizer
         ours = adapter.tiktoken_encoding if isinstance(adapter, TokenizersAdapter) else None
         if ours is None:
             return None
-        pattern = single_pattern(component_list(self.tokenizer.backend_tokenizer.pre_tokenizer), gather=False)
+        pattern = Splitting(component_list(self.tokenizer.backend_tokenizer.pre_tokenizer)).plain_pattern
         ranks = ours._mergeable_ranks  # noqa: SLF001 - no public name
         return Encoding(self.family, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 

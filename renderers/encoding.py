@@ -7,6 +7,7 @@ them. Labels are made when they are first asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ from renderers.writer import Piece
 CACHE_BYTES = 64 << 20
 BYTES_PER_TOKEN = 40  # a list's pointer and an int object
 _NO_TEXT = ("", "")
+_LONG_HEAD = 200  # characters: declarations of tools stand after the system message's text, and stay the same
 _NOBODY = "\0"  # stands for the caller's characters where only the template's may match; in no special token
 
 #: A text, and the text of the same length in which special tokens are searched: where the caller's must not match, its
@@ -39,7 +41,8 @@ class Fragment:
 
     Attributes:
         pieces: all the pieces.
-        head: the text before the first special token that the template wrote; all of it, where there is none.
+        head: the text before the first special token that the template wrote, or before a line's end at which a long
+            text is cut; all of it, where there is no special token.
         closed: the text from there to the last special token, until it is encoded; empty, where there is none.
         ids: its tokens, once it is encoded.
         tail: the text after that.
@@ -60,13 +63,17 @@ class Labelled(NamedTuple):
     """The labels of a fragment.
 
     Attributes:
-        head: the pieces before its first special token.
+        head: the pieces of its head.
+        lead: the pieces between its head and its first special token.
+        start: the place of that token.
         sections: its special tokens, each with the pieces of text after it.
         entry, reply: what labels depend on, after the first special token and after the last.
         runs: the labels of the tokens between these places, for this `entry`.
     """
 
     head: Sequence[Piece]
+    lead: Sequence[Piece]
+    start: int
     sections: Sequence[Section]
     entry: ReplyState
     reply: ReplyState
@@ -147,11 +154,21 @@ class Encoder:
             if not from_caller and (found := self._written_in(piece)):
                 end += found[-1][1]
                 break
+        if start > _LONG_HEAD:
+            start = self._line_start(text, start)
         if start:
             fragment.head = text[:start], searched[:start]
         fragment.closed = text[start:end], searched[start:end]
         if end < len(text):
             fragment.tail = text[end:], searched[end:]
+
+    def _line_start(self, text: str, end: int) -> int:
+        """The first place before `end` where the text may be cut, or `end`."""
+        line_starts = self._tokenizer.line_starts
+        if not line_starts:
+            return end
+        found = _line_start_pattern(line_starts).search(text, 0, end)
+        return end if found is None else found.end()
 
     def _encode(self, texts: Iterable[Text]) -> dict[Text, Ids]:
         """The IDs of texts that encode alone: from the cache, or encoded, all in one batch."""
@@ -299,32 +316,38 @@ class Encoder:
                 continue
             if texts:
                 assembly.text(texts, self._ids(self._text(texts)))
+            if labelled.lead:
+                assembly.text(labelled.lead, fragment.ids[: labelled.start])
             assembly.special(*labelled.sections[0][:2])
             if assembly.reply == labelled.entry:
                 assembly.append(labelled.runs, labelled.reply)
             else:
-                self._label_sections(assembly, labelled.sections, fragment.ids)
+                self._label_sections(assembly, labelled.sections, fragment.ids, labelled.start)
             texts = [*labelled.sections[-1][2]]
         if texts:
             assembly.text(texts, self._ids(self._text(texts)))
         return assembly.runs
 
     def _labelled(self, fragment: Fragment) -> Labelled:
-        head, sections = self._split(fragment.pieces)
+        before, sections = self._split(fragment.pieces)
+        head, lead = _cut_pieces(before, len(fragment.head[0]))
         assembly = Assembly(self._tokenizer, self._stop_ids)
+        start = 0
         if sections:
-            assembly.special(*sections[0][:2])
+            first_id, first_label, _ = sections[0]
+            start = self._end_of(lead, first_id, fragment.ids, 0)
+            assembly.special(first_id, first_label)
         entry = assembly.reply
         assembly.runs = Runs()
-        self._label_sections(assembly, sections, fragment.ids)
-        return Labelled(head, sections, entry, assembly.reply, assembly.runs)
+        self._label_sections(assembly, sections, fragment.ids, start)
+        return Labelled(head, lead, start, sections, entry, assembly.reply, assembly.runs)
 
-    def _label_sections(self, assembly: Assembly, sections: Sequence[Section], ids: Sequence[int]) -> None:
-        """Label what stands after the first special token, up to the last."""
+    def _label_sections(self, assembly: Assembly, sections: Sequence[Section], ids: Sequence[int], start: int) -> None:
+        """Label what stands after the first special token, which is at `start`, up to the last."""
         # The caller may have spelled the template's special tokens, too.
         written = [token_id for token_id, _, _ in sections]
         is_spelled = {token_id: ids.count(token_id) > written.count(token_id) for token_id in {*written}}
-        position = 1
+        position = start + 1
         for (_, _, texts), (token_id, label, _) in pairwise(sections):
             if texts:
                 end = (
@@ -366,6 +389,23 @@ class Encoder:
             if position < len(text):
                 texts.append((text[position:], label, False))
         return head, sections
+
+
+@lru_cache
+def _line_start_pattern(line_starts: str) -> re.Pattern[str]:
+    return re.compile(f"\n(?=[{re.escape(line_starts)}])")
+
+
+def _cut_pieces(pieces: Sequence[Piece], length: int) -> tuple[list[Piece], list[Piece]]:
+    """Pieces cut after so many characters."""
+    before: list[Piece] = []
+    for place, (text, label, from_caller) in enumerate(pieces):
+        if len(text) > length:
+            rest = [(text[length:], label, from_caller), *pieces[place + 1 :]]
+            return [*before, (text[:length], label, from_caller)] if length else before, rest
+        before.append((text, label, from_caller))
+        length -= len(text)
+    return before, []
 
 
 def _pieces_of(fragments: Iterable[Fragment]) -> list[Piece]:

@@ -6,12 +6,13 @@ See `renderers.placing` for what is remembered, and under what key.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from renderers.cache import GenerationCache
 from renderers.conversation import NEVER, History, Turn
 from renderers.encoding import CACHE_BYTES, Encoder, Fragment
-from renderers.labels import Runs
+from renderers.labels import Runs, message_of
 from renderers.messages import (
     Message,
     Tools,
@@ -177,11 +178,13 @@ class Scribe:
         Raises:
             MessageError: where a text cannot be encoded, naming the message.
         """
-        return self._encoder.join([self._frame(before), *written, self._frame(after)])
+        return self._encoder.join([*self._frames_of(before), *written, *self._frames_of(after)])
 
-    def _frame(self, out: Writer) -> Fragment:
-        """What stands before or after the messages."""
-        pieces = tuple(out.pieces)
+    def _frames_of(self, out: Writer) -> list[Fragment]:
+        """What stands before or after the messages: a message's part of it (the system's) apart from the declarations."""
+        return [self._frame(tuple(pieces)) for _, pieces in groupby(out.pieces, lambda piece: message_of(piece[1]))]
+
+    def _frame(self, pieces: tuple[Piece, ...]) -> Fragment:
         fragment = self._frames.get(pieces)
         if fragment is None:
             fragment = Fragment(pieces)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderers import MessageError, Owner, create_renderer
+from renderers import MessageError, Owner, create_renderer, encoding
 from renderers.assembly import token_borders
 from renderers.cache import GenerationCache
 from renderers.encoding import Encoder
@@ -42,6 +42,20 @@ def test_pieces_encode_as_their_whole_text(given_pieces: list[tuple[str, int, bo
     whole, _ = TOKENIZER.encode_with_offsets("".join(text for text, _, _ in labelled))
     assert flat(parts) == whole
     assert runs.length == len(whole)
+
+
+@pytest.mark.parametrize("sanitize", [False, True])
+@given(given_pieces=pieces)
+def test_cutting_a_long_head_changes_nothing(sanitize: bool, given_pieces: list[tuple[str, int, bool]]) -> None:
+    labelled = [(text, make_label(index, owner), caller) for index, (text, owner, caller) in enumerate(given_pieces)]
+    labelled.append(("\n\na<|im_start|>x<|im_end|>", make_label(-1, TEMPLATE), False))
+    parts, runs = encoder(sanitize=sanitize).encode(labelled)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "_LONG_HEAD", 0)
+        patch.setattr(type(TOKENIZER), "line_starts", "ab<>|/_theink")  # it splits like Qwen3's own
+        cut_parts, cut_runs = encoder(sanitize=sanitize).encode(labelled)
+    assert flat(cut_parts) == flat(parts)
+    assert list(cut_runs.items()) == list(runs.items())
 
 
 @given(pieces)

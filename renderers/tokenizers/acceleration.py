@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # Changes when the proof does, so that verdicts of an older one are not used.
-_PROOF_REVISION = 2
+_PROOF_REVISION = 3
 
 # Setting tiktoken up costs half a second (a proof, once a machine, some more), and `tokenizers` encodes a million
 # characters in that time: a process that renders a few conversations is better off without.
@@ -146,6 +146,11 @@ class Accelerator:
             finally:
                 self._lock.release()
         return self._encoder
+
+    @property
+    def line_starts(self) -> str:
+        """See `Verdict.line_starts`; none before tiktoken is set up."""
+        return self.verdict.line_starts if self._encoder is not None else ""
 
     def warm_up(self) -> None:
         """Set tiktoken up now, if it can be."""

@@ -160,6 +160,11 @@ class AdapterBase:
         """Whether only `encode_with_offsets` encodes this text exactly."""
         return not self.splits_at_special_tokens
 
+    @property
+    def line_starts(self) -> str:
+        """Characters before which, after a newline, a text may be cut; see the protocol."""
+        return ""
+
     def warm_up(self) -> None:
         """Do now what would be done once in the course of encoding; see the protocol."""
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from renderers.tokenizers.components import component_list, model_settings
 from renderers.tokenizers.patterns import UnsupportedPatternError
-from renderers.tokenizers.splitting import single_pattern
+from renderers.tokenizers.splitting import Splitting
 from renderers.tokenizers.token_bytes import byte_level_bytes, byte_to_character, is_byte_level
 
 if TYPE_CHECKING:
@@ -63,11 +63,13 @@ class Verdict:
         reason: why it may not; empty where it may.
         pattern: the pattern that splits text as the tokenizer does.
         left_out: IDs of tokens that no text ever becomes, which tiktoken must not know.
+        line_starts: characters before which a text may be cut after a newline: the parts encode to what the whole does.
     """
 
     reason: str = ""
     pattern: str = ""
     left_out: tuple[int, ...] = ()
+    line_starts: str = ""
 
     @property
     def proved(self) -> bool:
@@ -82,11 +84,12 @@ def judge(tokenizer: Tokenizer, special_token_ids: Collection[int]) -> Verdict:
     if unlike:
         return Verdict(reason=f"the model has {unlike[0]} = {settings[unlike[0]]!r}")
     try:
-        pattern = single_pattern(component_list(tokenizer.pre_tokenizer))
+        splitting = Splitting(component_list(tokenizer.pre_tokenizer))
+        pattern, line_starts = splitting.pattern, splitting.line_starts
         left_out = tokens_to_leave_out(tokenizer, special_token_ids)
     except (UnsupportedPatternError, NotEquivalentError) as error:
         return Verdict(reason=str(error))
-    return Verdict(pattern=pattern, left_out=tuple(left_out))
+    return Verdict(pattern=pattern, left_out=tuple(left_out), line_starts=line_starts)
 
 
 class NotEquivalentError(Exception):

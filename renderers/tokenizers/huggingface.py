@@ -75,6 +75,17 @@ class TokenizersAdapter(AdapterBase):
             token.matches_plainly and not (token.normalized and self._normalizer_steps) for token in self._added_tokens
         )
 
+    @property
+    def line_starts(self) -> str:
+        """Characters before which, after a newline, a text may be cut; see the protocol."""
+        return self._accelerator.line_starts if self._lines_are_plain else ""
+
+    @cached_property
+    def _lines_are_plain(self) -> bool:
+        """Whether neither a special token nor the normalizer reaches over the end of a line."""
+        is_normal = not self._normalizer_steps or self._normalizes_to_nfc
+        return is_normal and not any("\n" in text for text in self._special_tokens)
+
     def find_special_tokens(self, text: str) -> list[SpecialSpan]:
         """Start, end and ID of each special token in the text, from left to right."""
         if self._finds_plainly:

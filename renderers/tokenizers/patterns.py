@@ -216,6 +216,13 @@ def branch_least_length(branch: Branch) -> int:
     return sum(least_length(item) for item in branch)
 
 
+def takes_without_return(item: Item) -> bool:
+    """Whether an item looks ahead or is possessive, so that it can stop a match that its neighbours allow."""
+    if isinstance(item, Group):
+        return item.is_lookahead or any(takes_without_return(inner) for branch in item.branches for inner in branch)
+    return isinstance(item, Repeat) and (item.possessive or takes_without_return(item.item))
+
+
 def write_pattern(branches: tuple[Branch, ...]) -> str:
     """The alternatives as a pattern."""
     return "|".join("".join(_write_item(item) for item in branch) for branch in branches)

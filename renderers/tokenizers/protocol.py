@@ -57,6 +57,13 @@ class TokenizerAdapter(Protocol):
         own class cuts at fixed places before it encodes them, as Kimi's does after 400,000 characters.
         """
 
+    @property
+    def line_starts(self) -> str:
+        """Characters before which, after a newline, a text may be cut: its parts encode to what the whole does.
+
+        Only where `splits_at_special_tokens` holds. Empty where no such place is known; there may be more of them later.
+        """
+
     def find_special_tokens(self, text: str) -> list[tuple[int, int, int]]:
         """Start, end and ID of each special token that the tokenizer recognises in the text, from left to right."""
 

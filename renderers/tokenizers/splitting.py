@@ -8,10 +8,12 @@ end of the text where a segment ends, as they do in the tokenizer.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from renderers.tokenizers.character_sets import EMPTY, SetTable, folds_single_characters
+from renderers.tokenizers.line_borders import firm_line_starts
 from renderers.tokenizers.patterns import (
     Branch,
     Character,
@@ -25,6 +27,7 @@ from renderers.tokenizers.patterns import (
     least_length,
     map_characters,
     parse_pattern,
+    takes_without_return,
     write_pattern,
 )
 
@@ -40,20 +43,37 @@ _ANY = r"[\s\S]"
 Alternatives = tuple[Branch, ...]
 
 
-def single_pattern(pre_tokenizer: list[Component], *, gather: bool = True) -> str:
-    """The pattern with which tiktoken splits a text as these pre-tokenizers do.
+class Splitting:
+    """How tiktoken splits a text as some pre-tokenizers do.
 
-    Without `gather` it has the shape that it has in the tokenizer. Raises UnsupportedPatternError where there is none, or none that this module can find.
+    Raises UnsupportedPatternError where it cannot, or this module does not find how.
     """
-    steps, keeps_unmatched = _splits(pre_tokenizer)
-    texts = [text for step in steps for text in folded_texts(step)]
-    if folds_single_characters(texts):
-        raise UnsupportedPatternError("a character folds to several")
-    table = SetTable(item.source for step in steps for item in characters_of(step))
-    composed = _Composer(table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
-    if gather:
-        composed = _gather(composed, table)
-    return write_pattern(map_characters(composed, lambda item: Character(table.write(item.source))))
+
+    def __init__(self, pre_tokenizer: list[Component]) -> None:
+        steps, keeps_unmatched = _splits(pre_tokenizer)
+        texts = [text for step in steps for text in folded_texts(step)]
+        if folds_single_characters(texts):
+            raise UnsupportedPatternError("a character folds to several")
+        self._table = SetTable(item.source for step in steps for item in characters_of(step))
+        self._branches = _Composer(self._table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
+
+    @cached_property
+    def pattern(self) -> str:
+        """The pattern, in the form in which tiktoken is fastest."""
+        return self._written(_gather(self._branches, self._table))
+
+    @cached_property
+    def plain_pattern(self) -> str:
+        """The same as the tokenizer has it, several steps composed to one. For measurements."""
+        return self._written(self._branches)
+
+    @cached_property
+    def line_starts(self) -> str:
+        """See `firm_line_starts`."""
+        return firm_line_starts(self._branches, self._table)
+
+    def _written(self, branches: Alternatives) -> str:
+        return write_pattern(map_characters(branches, lambda item: Character(self._table.write(item.source))))
 
 
 def _gather(branches: Alternatives, table: SetTable) -> Alternatives:
@@ -65,17 +85,17 @@ def _gather(branches: Alternatives, table: SetTable) -> Alternatives:
     ordered: list[Branch] = []
     for branch in branches:
         place = len(ordered)
-        if not any(_takes_without_return(item) for item in branch):
+        if not any(takes_without_return(item) for item in branch):
             begins = _first_characters(branch, table)
             while (
                 place
-                and any(_takes_without_return(item) for item in ordered[place - 1])
+                and any(takes_without_return(item) for item in ordered[place - 1])
                 and not begins & _first_characters(ordered[place - 1], table)
             ):
                 place -= 1
         ordered.insert(place, branch)
     gathered: list[Branch] = []
-    for looks_ahead, neighbours in groupby(ordered, lambda branch: any(map(_takes_without_return, branch))):
+    for looks_ahead, neighbours in groupby(ordered, lambda branch: any(map(takes_without_return, branch))):
         together = tuple(neighbours)
         if looks_ahead or len(together) == 1:
             gathered += together
@@ -195,19 +215,12 @@ class _Composer:
         """Characters at which some alternative matches whatever stands around them."""
         found = EMPTY
         for branch in branches:
-            if any(_takes_without_return(item) for item in branch):
+            if any(takes_without_return(item) for item in branch):
                 continue
             needed = [item.item if isinstance(item, Repeat) else item for item in branch if least_length(item) > 0]
             if branch_least_length(branch) == 1 and isinstance(needed[0], Character):
                 found |= self._table.read(needed[0].source)
         return found
-
-
-def _takes_without_return(item: Item) -> bool:
-    """Whether an item looks ahead or is possessive, so that it can stop a match that its neighbours allow."""
-    if isinstance(item, Group):
-        return item.is_lookahead or any(_takes_without_return(inner) for branch in item.branches for inner in branch)
-    return isinstance(item, Repeat) and (item.possessive or _takes_without_return(item.item))
 
 
 def _run_of_one_set(step: Alternatives) -> tuple[Character, Repeat]:

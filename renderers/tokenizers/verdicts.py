@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ def load_verdict(key: str) -> Verdict | None:
 
 def _verdict_of(data: dict[str, Any]) -> Verdict:
     verdict = Verdict(
-        reason=str(data["reason"]), pattern=str(data["pattern"]), left_out=tuple(map(int, data["left_out"]))
+        reason=str(data["reason"]),
+        pattern=str(data["pattern"]),
+        left_out=tuple(map(int, data["left_out"])),
+        line_starts=str(data["line_starts"]),
     )
     if verdict.proved and not verdict.pattern:
         raise ValueError("a proof without a pattern")
@@ -48,7 +52,7 @@ def _verdict_of(data: dict[str, Any]) -> Verdict:
 
 def store_verdict(key: str, verdict: Verdict) -> None:
     """Keep a verdict. A folder that cannot be written is no error: the next process proves again."""
-    data = {"reason": verdict.reason, "pattern": verdict.pattern, "left_out": list(verdict.left_out)}
+    data = asdict(verdict)
     path = _path(key)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

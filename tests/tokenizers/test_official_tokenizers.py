@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from reference import ASSETS
 from sample_texts import TEXTS, fuzzed_text
 from tiny_tokenizers import without_added_tokens
@@ -107,6 +108,22 @@ def test_fuzz(official: Official, text: str) -> None:
         position = end
     assert ids + adapter.encode_ordinary(text[position:]) == reference.ids
     assert adapter.decode_bytes(reference.ids).decode() == adapter.normalize(text)
+
+
+@given(text=st.lists(fuzzed_text(*SPELLED), min_size=2, max_size=5).map("\n".join))
+def test_a_text_may_be_cut_where_a_line_starts(official: Official, text: str) -> None:
+    adapter = official.adapter
+    whole = adapter.encode_batch([text])
+    for place in range(1, len(text)):
+        if text[place - 1] == "\n" and text[place] in adapter.line_starts:
+            before, after = adapter.encode_batch([text[:place], text[place:]])
+            assert [before + after] == whole
+
+
+def test_where_lines_start_is_known(official: Official) -> None:
+    # DeepSeek's patterns leave characters without a match, and that is more than the proof can say.
+    assert bool(official.adapter.line_starts) != official.folder.name.startswith("deepseek")
+    assert official.slow.line_starts == "", "nothing is proved for the sake of it"
 
 
 def test_tokens_that_are_left_out_are_reached_by_no_text(official: Official) -> None:

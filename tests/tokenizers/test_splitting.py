@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from sample_texts import TEXTS, fuzzed_text
 from tiktoken import Encoding
 from tiny_tokenizers import LLAMA_PATTERN
@@ -17,7 +18,7 @@ from renderers.tokenizers import character_sets
 from renderers.tokenizers.character_sets import every_character, in_tiktoken, ranges_of, set_of, write_set
 from renderers.tokenizers.components import component_list
 from renderers.tokenizers.patterns import UnsupportedPatternError, parse_pattern, write_pattern
-from renderers.tokenizers.splitting import single_pattern
+from renderers.tokenizers.splitting import Splitting
 from renderers.tokenizers.token_bytes import byte_to_character
 
 QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -54,7 +55,7 @@ def engines(name: str) -> tuple[Any, Encoding]:
     """The library's pre-tokenizer, and tiktoken with the one pattern and a vocabulary of bytes."""
     sequence = pre_tokenizers.Sequence(SPLITTERS[name])
     ranks = {bytes([value]): value for value in range(256)}
-    pattern = single_pattern(component_list(sequence))
+    pattern = Splitting(component_list(sequence)).pattern
     return sequence, Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
 
@@ -101,6 +102,51 @@ def test_every_character_splits_as_in_the_library(name: str) -> None:
         assert encoding.encode_ordinary(text) == tokenizer.encode(text).ids
 
 
+LINE_STARTS = {
+    "llama": 94,
+    "qwen": 94,
+    "cased": 93,
+    "holes": 0,
+    "gpt2": 0,
+    "deepseek": 0,
+    "removes": 94,
+    "nested": 0,
+    "digits first": 0,
+}
+
+
+@each_splitter
+@given(text=st.lists(fuzzed_text("/", "a", "  "), min_size=2, max_size=5).map("\n".join))
+def test_a_line_that_starts_firmly_splits_alone(name: str, text: str) -> None:
+    tokenizer, _ = tokenizers_with_pairs(name)
+    starts = Splitting(component_list(tokenizer.pre_tokenizer)).line_starts
+    assert len(starts) == LINE_STARTS[name]
+    for place in range(1, len(text)):
+        if text[place - 1] == "\n" and text[place] in starts:
+            apart = tokenizer.encode(text[:place]).ids + tokenizer.encode(text[place:]).ids
+            assert apart == tokenizer.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    ("pattern", "starts"),
+    [
+        (r"[^\n]+|\n", 94),
+        (r"\n[a-z]+|[\s\S]", 94 - 26),
+        (r"(?:\n*x)+|[\s\S]", 93),
+        (r"\s*[\r\n]+|\s+(?!\S)|[\s\S]", 94),
+        (r"\s+(?!\S)|\s*[\r\n]+|[\s\S]", 0),
+        (r" *[\r\n]+|\s+(?!\S)|[\s\S]", 0),
+        (r"\s*[\r\n]|\s+(?!\S)|[\s\S]", 0),
+        (r"[ \t]+(?!\S)|[\s\S]", 94),
+        (r"a(?!\n#)|[\s\S]", 0),
+        (r"\n++#?|[\s\S]", 0),
+    ],
+)
+def test_what_makes_a_line_start_firm(pattern: str, starts: int) -> None:
+    splitting = Splitting(component_list(pre_tokenizers.Sequence([split(pattern), BYTES])))
+    assert len(splitting.line_starts) == starts
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -131,7 +177,7 @@ def test_every_character_splits_as_in_the_library(name: str) -> None:
 )
 def test_what_has_no_single_pattern_is_refused(steps: list[Any]) -> None:
     with pytest.raises(UnsupportedPatternError):
-        single_pattern(component_list(pre_tokenizers.Sequence(steps)))
+        _ = Splitting(component_list(pre_tokenizers.Sequence(steps))).pattern
 
 
 @pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "a(?#x)", "*a", r"\k", "(?P<x>a)", r"a\1"])
@@ -157,7 +203,7 @@ def test_sets_that_the_engines_read_otherwise_are_written_out(monkeypatch: pytes
         "in_tokenizers",
         lambda source, among=None: letters if source == r"\p{L}" else original(source, among),
     )
-    pattern = single_pattern(component_list(pre_tokenizers.Sequence([split(r"\p{L}+"), BYTES])))
+    pattern = Splitting(component_list(pre_tokenizers.Sequence([split(r"\p{L}+"), BYTES]))).pattern
     assert r"\p{L}" not in pattern
     encoding = Encoding("x", pat_str=pattern, mergeable_ranks={b"%c" % n: n for n in range(256)}, special_tokens={})
     assert in_tiktoken(pattern.split("+|")[0]) == letters
