@@ -29,18 +29,20 @@ def measure_bridge(subject: Subject, history: int, rounds: int, peers: Peers) ->
     reply = make_reply(rng, 1)
     prompt = renderer.render(messages, tools=TOOLS, add_generation_prompt=True)
     prompt_ids, completion = prompt.token_ids, sampled(renderer, reply)
+    answered = renderer.parse_response(completion, prompt_ids=prompt, tools=TOOLS).to_message()
     measured: list[Round] = []
     for number in range(rounds):
-        results = [make_result(random.Random(1000 * number + k), reply, 100) for k in range(40)]
-        text = results[0]["content"]
+        results = [make_result(random.Random(1000 * number + k), answered, 100) for k in range(60)]
+        new = results[40:]
         renderer.parse_response(completion, prompt_ids=prompt, tools=TOOLS)
-        read = [seconds(_bridge, renderer, prompt, completion, result) for result in results[20:]]
+        read = [seconds(_bridge, renderer, prompt, completion, result) for result in results[20:40]]
+        encoded = [seconds(renderer.tokenizer.encode_ordinary, result["content"]) for result in new]
         renderer.__dict__.pop("reader")  # what it remembers of replies
         unread = [seconds(_bridge, renderer, prompt, completion, result) for result in results[:20]]
         one = {
-            "result": statistics.mean(read),
-            "unread": statistics.mean(unread),
-            "encode": repeated(renderer.tokenizer.encode_ordinary, text),
+            "result": statistics.median(read),
+            "unread": statistics.median(unread),
+            "encode": statistics.median(encoded),
             "lists": repeated(_bridge_lists, renderer, prompt_ids, completion, results[0]),
         }
         peers.measure(one, "bridge", prompt=prompt_ids, completion=completion, messages=results[:1], tools=TOOLS)

@@ -9,7 +9,6 @@ from renderers.conversation import NEVER, History
 from renderers.errors import UnsupportedMessageError
 from renderers.labels import POLICY, TEMPLATE, Runs, make_label
 from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, validate_messages, validate_tools
-from renderers.opening import find_reply
 from renderers.parsed import CallStatus, ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import Ids, RenderedTokens, Segment
@@ -53,8 +52,8 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
         detail = "the IDs alone do not tell what another model's turn changes of the turns before it"
         return BridgeRefusal(RefusalReason.UNKNOWN_HISTORY, detail)
 
-    tail = prompt if previous is None else previous.segment.tail(renderer.first_header_ids)
-    opening = find_reply(renderer.tokenizer, tail, renderer.reply_headers)
+    tail = prompt if previous is None else previous.segment.tail(renderer.headers.first_ids)
+    opening = renderer.headers.find(tail)
     if opening is None or not renderer.ids_outside_reply.isdisjoint(tail[opening:]):
         return BridgeRefusal(
             RefusalReason.UNKNOWN_HISTORY,
@@ -72,13 +71,14 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
     if given_tools is not None and given_tools.key != history.tools.key:
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the tools are not those of the previous prompt")
 
-    reply = renderer.reader.recall(completion, tail[opening:], history.tools)
+    remembered = renderer.reader.recall(completion, tail[opening:], history.tools)
+    reply = remembered.reply
     refusal = refuse_reply(reply, len(completion))
     if refusal is not None:
         return refusal
 
     asked, reply_index = history, history.length
-    history = scribe.follow(history, [_as_message(reply)])[-1].after
+    history = scribe.history_after(history, remembered.message)
     if reply.reasoning_content is not None and renderer.is_reasoning(reply.reasoning_content):
         history = history.with_reasoning_at(reply_index)
     places = scribe.follow(history, messages)
@@ -219,11 +219,6 @@ def _read_history(renderer: FamilyRenderer[Any], prompt: Sequence[int], tools: T
     if tools is not None and not renderer.shows_tools(prompt, tools):
         return BridgeRefusal(RefusalReason.HISTORY_REWRITE, "the prompt does not show these tools")
     return _EARLIER._replace(family=renderer.family, tools=tools or NO_TOOLS, state=state)
-
-
-def _as_message(reply: ParsedResponse) -> Message:
-    """The reply as a message of the history. Its text is not written again."""
-    return validate_messages([reply.to_message()])[0]
 
 
 def labelled(ids: list[int], label: int, parent: Segment | None) -> Segment:

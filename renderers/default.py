@@ -34,7 +34,7 @@ from renderers.messages import (
     validate_messages,
     validate_tools,
 )
-from renderers.opening import opening_ids
+from renderers.opening import since_last_marker
 from renderers.parsing import Grammar
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import Damage, Ids, RenderedTokens, Segment
@@ -286,7 +286,7 @@ class DefaultRenderer(Renderer[DefaultRendererConfig]):
         ids = prompt_ids.token_ids if isinstance(prompt_ids, RenderedTokens) else as_token_ids(prompt_ids, "prompt_ids")
         if self._response_template is not None:
             return list(ids)  # the template finds its own anchor in the prompt
-        return opening_ids(self.tokenizer, ids, (), self.grammar.reasoning_markers)
+        return since_last_marker(ids, self.grammar.reasoning_markers)
 
     @cached_property
     def format_name(self) -> str:

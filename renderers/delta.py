@@ -20,7 +20,7 @@ from renderers.delta_proof import OUTSIDE, SYSTEM, USER, Case, Certificate, Delt
 from renderers.errors import TemplateError
 from renderers.labels import POLICY, Runs, make_label, message_of
 from renderers.messages import NO_TOOLS, Tools, as_dicts, check_arguments, validate_messages, validate_tools
-from renderers.opening import opening_ids
+from renderers.opening import since_last_marker
 from renderers.parsed import ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import RenderedTokens, Segment
@@ -127,7 +127,7 @@ class DeltaBridges:
         known_tools = history.tools if history is not None else given_tools or NO_TOOLS
 
         tail = previous.token_ids if state is None else _open_turn(previous)
-        opening = opening_ids(self._renderer.tokenizer, tail, (), self._renderer.grammar.reasoning_markers)
+        opening = since_last_marker(tail, self._renderer.grammar.reasoning_markers)
         stream = self._renderer.grammar.stream(tools=known_tools.schemas, opening_ids=opening)
         stream.feed(completion)
         parsed = stream.finish()

@@ -22,7 +22,7 @@ from renderers.messages import (
     check_prefill,
     validate_tools,
 )
-from renderers.opening import find_reply, opening_ids
+from renderers.opening import ReplyHeaders, since_last_marker
 from renderers.parsed import ParsedResponse
 from renderers.reading import ReplyReader
 from renderers.refusal import BridgeRefusal
@@ -306,9 +306,9 @@ class FamilyRenderer(Renderer[ConfigT]):
         return text
 
     @cached_property
-    def first_header_ids(self) -> frozenset[int]:
-        """The special tokens with which an assistant's turn begins in a prompt."""
-        return frozenset(self.tokenizer.find_special_tokens(header)[0][2] for header in self.reply_headers)
+    def headers(self) -> ReplyHeaders:
+        """The `reply_headers`, resolved for this tokenizer."""
+        return ReplyHeaders(self.tokenizer, self.reply_headers)
 
     @cached_property
     def ids_outside_reply(self) -> frozenset[int]:
@@ -328,7 +328,7 @@ class FamilyRenderer(Renderer[ConfigT]):
         if markers is None:
             return False
         opener, closer = markers
-        ends = self.ids_outside_reply | self.first_header_ids
+        ends = self.ids_outside_reply | self.headers.first_ids
         start, is_closed = -1, True
         for place, token_id in enumerate(prompt_ids):
             if token_id == opener and is_closed:
@@ -383,16 +383,17 @@ class FamilyRenderer(Renderer[ConfigT]):
         """See `Renderer.opening_ids`. Without a prompt, the generation prompt of this config is assumed."""
         ids: list[int] = []
         if isinstance(prompt_ids, RenderedTokens):
-            tail = prompt_ids.segment.tail(self.first_header_ids)
-            start = find_reply(self.tokenizer, tail, self.reply_headers)
+            tail = prompt_ids.segment.tail(self.headers.first_ids)
+            start = self.headers.find(tail)
             if start is not None:
                 return tail[start:]
             ids = prompt_ids.token_ids
         elif prompt_ids is not None:
             ids = as_token_ids(prompt_ids, "prompt_ids")
-        return opening_ids(
-            self.tokenizer, ids or self._config_prompt_ids, self.reply_headers, self.grammar.reasoning_markers
-        )
+        ids = ids or self._config_prompt_ids
+        start = self.headers.find(ids)
+        # Where no assistant's turn is open, only the prompt's end was given, perhaps.
+        return ids[start:] if start is not None else since_last_marker(ids, self.grammar.reasoning_markers)
 
     @cached_property
     def _config_prompt_ids(self) -> list[int]:

@@ -140,7 +140,7 @@ class Message:
         return None
 
 
-_MESSAGES = TypeAdapter(list[Message])
+_MESSAGES = TypeAdapter(list[Message]).validator
 
 
 def _path(location: Sequence[int | str]) -> str:
@@ -199,9 +199,10 @@ def validate_messages(messages: Sequence[Mapping[str, Any]], *, first_index: int
     """
     require_list(messages)
     try:
-        return _MESSAGES.validate_python(as_dicts(messages, first_index=first_index))
+        validated: list[Message] = _MESSAGES.validate_python(as_dicts(messages, first_index=first_index))
     except ValidationError as error:
         raise message_error(error, first_index=first_index) from None
+    return validated
 
 
 def require_list(messages: object) -> None:

@@ -7,45 +7,46 @@ from collections.abc import Collection, Sequence
 from renderers.tokenizers.protocol import TokenizerAdapter
 
 
-def find_reply(tokenizer: TokenizerAdapter, prompt_ids: Sequence[int], headers: Sequence[str]) -> int | None:
-    """Number of prompt tokens up to and including the header of the assistant's turn that is open at the end.
+class ReplyHeaders:
+    """How the assistant's turn begins in the prompts of a format.
 
-    None where the prompt does not end in an assistant's turn. A header begins with a special token; a token that goes
-    beyond the header (a newline that merged with the text after it) counts as the header's.
+    Args:
+        tokenizer: the tokenizer of the prompts.
+        headers: the texts, each of which begins with a special token.
     """
-    by_first: dict[int, list[bytes]] = {}
-    for header in headers:
-        _, end, token_id = tokenizer.find_special_tokens(header)[0]
-        by_first.setdefault(token_id, []).append(header[end:].encode())
-    for position in range(len(prompt_ids) - 1, -1, -1):
-        rests = by_first.get(prompt_ids[position])
-        if rests is None:
-            continue
-        for rest in sorted(rests, key=len, reverse=True):
-            end, seen = position + 1, b""
-            while len(seen) < len(rest) and end < len(prompt_ids):
-                seen += tokenizer.token_bytes(prompt_ids[end])
-                end += 1
-            if seen.startswith(rest):
-                return end
+
+    def __init__(self, tokenizer: TokenizerAdapter, headers: Sequence[str]) -> None:
+        self._tokenizer = tokenizer
+        self._rests: dict[int, list[bytes]] = {}
+        for header in sorted(headers, key=len, reverse=True):
+            _, end, token_id = tokenizer.find_special_tokens(header)[0]
+            self._rests.setdefault(token_id, []).append(header[end:].encode())
+        #: The special tokens with which a header begins.
+        self.first_ids = frozenset(self._rests)
+
+    def find(self, prompt_ids: Sequence[int]) -> int | None:
+        """Number of prompt tokens up to and including the header of the assistant's turn that is open at the end.
+
+        None where the prompt does not end in an assistant's turn. A token that goes beyond the header (a newline that
+        merged with the text after it) counts as the header's.
+        """
+        for position in range(len(prompt_ids) - 1, -1, -1):
+            rests = self._rests.get(prompt_ids[position])
+            if rests is None:
+                continue
+            for rest in rests:
+                end, seen = position + 1, b""
+                while len(seen) < len(rest) and end < len(prompt_ids):
+                    seen += self._tokenizer.token_bytes(prompt_ids[end])
+                    end += 1
+                if seen.startswith(rest):
+                    return end
+            return None
         return None
-    return None
 
 
-def opening_ids(
-    tokenizer: TokenizerAdapter,
-    prompt_ids: Sequence[int],
-    headers: Sequence[str],
-    reasoning_markers: Collection[int],
-) -> list[int]:
-    """The prompt's tokens that already belong to the reply: a prefilled `<think>`, or the start of an answer.
-
-    Of a prompt in which no assistant's turn is open (only its tail was given, perhaps), what stands from the last
-    reasoning marker on.
-    """
-    start = find_reply(tokenizer, prompt_ids, headers)
-    if start is not None:
-        return list(prompt_ids[start:])
+def since_last_marker(prompt_ids: Sequence[int], reasoning_markers: Collection[int]) -> list[int]:
+    """What stands from the last reasoning marker on: all that is known of a reply whose header is not."""
     for position in range(len(prompt_ids) - 1, -1, -1):
         if prompt_ids[position] in reasoning_markers:
             return list(prompt_ids[position:])

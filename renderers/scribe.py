@@ -39,7 +39,7 @@ class Scribe:
             renderer.tokenizer, stop_ids=renderer.stop_ids, sanitize=renderer.sanitizes, cache_bytes=cache_bytes
         )
         self._cache = PlaceCache(cache_bytes)
-        self._frames: GenerationCache[tuple[Piece, ...], Fragment] = GenerationCache(cache_bytes // 8)
+        self._frames: GenerationCache[tuple[Piece, ...], list[Fragment]] = GenerationCache(cache_bytes // 8)
 
     def place(self, messages: Sequence[Mapping[str, Any]], tools: Tools) -> list[PlacedMessage]:
         """The caller's messages at their places, those validated that are not known there yet.
@@ -85,8 +85,7 @@ class Scribe:
         """Messages after a history; `results` tool messages stand directly before them."""
         places: list[PlacedMessage] = []
         for message in messages:
-            is_query = message.role in self._renderer.query_roles and self._renderer.is_query(message)
-            after = before.followed_by(message, is_query=is_query, state=self._renderer.advance(before.state, message))
+            after = self.history_after(before, message)
             tool_name = None
             if message.role == "tool":
                 tool_name = self._renderer.tool_name(before, message, results)
@@ -96,6 +95,11 @@ class Scribe:
             places.append(PlacedMessage(message, before, after, results, tool_name))
             before = after
         return places
+
+    def history_after(self, before: History, message: Message) -> History:
+        """The history with one more message."""
+        is_query = message.role in self._renderer.query_roles and self._renderer.is_query(message)
+        return before.followed_by(message, is_query=is_query, state=self._renderer.advance(before.state, message))
 
     def write(
         self, places: Sequence[PlacedMessage], last: History, *, open_last: bool = False
@@ -182,12 +186,21 @@ class Scribe:
 
     def _frames_of(self, out: Writer) -> list[Fragment]:
         """What stands before or after the messages: a message's part of it (the system's) apart from the declarations."""
-        return [self._frame(tuple(pieces)) for _, pieces in groupby(out.pieces, lambda piece: message_of(piece[1]))]
+        pieces = tuple(out.pieces)
+        fragments = self._frames.get(pieces)
+        if fragments is None:
+            parts = [tuple(part) for _, part in groupby(pieces, lambda piece: message_of(piece[1]))]
+            fragments = [self._frame(part) for part in parts]
+            self._keep_frames(pieces, fragments)
+        return fragments
 
     def _frame(self, pieces: tuple[Piece, ...]) -> Fragment:
-        fragment = self._frames.get(pieces)
-        if fragment is None:
-            fragment = Fragment(pieces)
-            self._encoder.cut(fragment)
-            self._frames.put(pieces, fragment, 1000 + 4 * sum(len(text) for text, _, _ in pieces))
-        return fragment
+        fragments = self._frames.get(pieces)
+        if fragments is None:
+            fragments = [Fragment(pieces)]
+            self._encoder.cut(fragments[0])
+            self._keep_frames(pieces, fragments)
+        return fragments[0]
+
+    def _keep_frames(self, pieces: tuple[Piece, ...], fragments: list[Fragment]) -> None:
+        self._frames.put(pieces, fragments, 1000 + 4 * sum(len(text) for text, _, _ in pieces))

@@ -72,6 +72,9 @@ def _release(package: str) -> tuple[int, ...]:
 _BORDER = "<|\U0010fffd border of texts \U0010fffd|>"
 
 
+_FEW = 64
+
+
 class FastEncoder:
     """tiktoken with the ranks, the pattern and the special tokens of one tokenizer."""
 
@@ -81,6 +84,7 @@ class FastEncoder:
         self._border = 1 + max(*ranks.values(), *special_tokens.values())
         known = {**special_tokens, _BORDER: self._border}
         self.encoding = Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=known)
+        self._all = frozenset(known)
 
     def encode(
         self, texts: Sequence[str], special_tokens_in: Callable[[str], frozenset[str]] | None = None
@@ -98,7 +102,7 @@ class FastEncoder:
         allowed = _ONLY_BORDER
         if special_tokens_in is not None:
             # At each call tiktoken takes in all special tokens that it may find. DeepSeek has eight hundred.
-            allowed |= special_tokens_in(joined)
+            allowed = self._all if len(self._all) < _FEW else allowed | special_tokens_in(joined)
         try:
             ids = self.encoding.encode(joined, allowed_special=allowed, disallowed_special=())
         except BaseException as error:
