@@ -24,6 +24,7 @@ from renderers.messages import (
 )
 from renderers.opening import ReplyHeaders, since_last_marker
 from renderers.parsed import ParsedResponse
+from renderers.placing import PlacedMessage, Rendering
 from renderers.reading import ReplyReader
 from renderers.refusal import BridgeRefusal
 from renderers.rendered import RenderedTokens, Segment
@@ -200,29 +201,39 @@ class FamilyRenderer(Renderer[ConfigT]):
         places = self._scribe.place(messages, tool_list)
         if not places:
             raise MessageError("there are no messages; give at least one")
+        flags = {"opened": add_generation_prompt, "open_last": continue_final_message}
+        rendering = self._scribe.cache.get_rendering(places[-1], **flags)
+        if rendering is None:
+            rendering = self._rendering(places, tool_list, **flags)
+            self._scribe.cache.put_rendering(places[-1], rendering, **flags)
+        return RenderedTokens(
+            Segment(rendering.parts, rendering.runs),
+            message_roles=rendering.roles,
+            message_tool_names=rendering.tool_names,
+            warnings=self.report(rendering.damages),
+            history=rendering.history,
+        )
+
+    def _rendering(self, places: Sequence[PlacedMessage], tools: Tools, *, opened: bool, open_last: bool) -> Rendering:
+        """What is rendered of messages at their places."""
         validated = [placed.message for placed in places]
-        if continue_final_message:
-            check_prefill(validated, add_generation_prompt=add_generation_prompt)
+        if open_last:
+            check_prefill(validated, add_generation_prompt=opened)
         last = places[-1].after
-        if not add_generation_prompt:
+        if not opened:
             last = last._replace(ended=True)
         out = Writer()
-        self.write_preamble(out, Conversation(validated, tool_list, last))
-        written, final = self._scribe.write(places, last, open_last=continue_final_message)
+        self.write_preamble(out, Conversation(validated, tools, last))
+        written, final = self._scribe.write(places, last, open_last=open_last)
         damages = [*out.damages, *[damage for one in written for damage in one.damages]]
         end = Writer()
-        if add_generation_prompt:
+        if opened:
             self.write_generation_prompt(end, final.state)
-        elif not continue_final_message:
+        elif not open_last:
             self.write_end(end, final.state)
         parts, runs = self._scribe.join(out, written, end)
-        return RenderedTokens(
-            Segment(parts, runs),
-            message_roles=[message.role for message in validated],
-            message_tool_names=[placed.tool_name for placed in places],
-            warnings=self.report(damages),
-            history=final,
-        )
+        roles, tool_names = [message.role for message in validated], [placed.tool_name for placed in places]
+        return Rendering(parts, runs, roles, tool_names, damages, final)
 
     @cached_property
     def reader(self) -> ReplyReader:

@@ -14,9 +14,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from renderers.cache import GenerationCache
 from renderers.conversation import NEVER, History
-from renderers.encoding import CACHE_BYTES, Fragment
+from renderers.encoding import BYTES_PER_TOKEN, CACHE_BYTES, Fragment
+from renderers.labels import Runs
 from renderers.messages import Message
-from renderers.rendered import Damage
+from renderers.rendered import Damage, Ids
 
 
 class Sight(NamedTuple):
@@ -99,6 +100,24 @@ class PlacedMessage:
         self.written = (written, *self.written[: _SIGHTS - 1])
 
 
+class Rendering(NamedTuple):
+    """A whole render, as far as it does not depend on who asks.
+
+    Attributes:
+        parts, runs: its tokens, in parts, and their labels.
+        roles, tool_names: of its messages.
+        damages: what the format loses of them.
+        history: the history after the last message.
+    """
+
+    parts: Sequence[Ids]
+    runs: Runs
+    roles: Sequence[str]
+    tool_names: Sequence[str | None]
+    damages: Sequence[Damage]
+    history: History
+
+
 class PlaceCache:
     """The places that are known, up to a number of bytes.
 
@@ -109,6 +128,7 @@ class PlaceCache:
     def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
         self._places: GenerationCache[PlaceKey, PlacedMessage] = GenerationCache(cache_bytes)
         self._starts: GenerationCache[bytes, int] = GenerationCache(cache_bytes // 8)
+        self._renderings: GenerationCache[tuple[int, bool, bool], Rendering] = GenerationCache(cache_bytes // 4)
         self._numbers = count(1)
 
     def start(self, tools: bytes) -> int:
@@ -135,3 +155,13 @@ class PlaceCache:
         for written in placed.written:
             size += 500 + 100 * len(written.pieces)
         self._places.put(placed.key, placed, size)
+
+    def get_rendering(self, last: PlacedMessage, *, opened: bool, open_last: bool) -> Rendering | None:
+        """The render of the conversation that ends in this message, where it is known: the rollouts of a group ask for one."""
+        return self._renderings.get((last.number, opened, open_last)) if last.key is not None else None
+
+    def put_rendering(self, last: PlacedMessage, rendering: Rendering, *, opened: bool, open_last: bool) -> None:
+        """Remember the render of the conversation that ends in this message."""
+        if last.key is not None:
+            size = 1000 + 100 * len(rendering.roles) + BYTES_PER_TOKEN * rendering.runs.length
+            self._renderings.put((last.number, opened, open_last), rendering, size)

@@ -38,7 +38,7 @@ class Scribe:
         self._encoder = Encoder(
             renderer.tokenizer, stop_ids=renderer.stop_ids, sanitize=renderer.sanitizes, cache_bytes=cache_bytes
         )
-        self._cache = PlaceCache(cache_bytes)
+        self.cache = PlaceCache(cache_bytes)
         self._frames: GenerationCache[tuple[Piece, ...], list[Fragment]] = GenerationCache(cache_bytes // 8)
 
     def place(self, messages: Sequence[Mapping[str, Any]], tools: Tools) -> list[PlacedMessage]:
@@ -49,10 +49,10 @@ class Scribe:
         """
         require_list(messages)
         places: list[PlacedMessage] = []
-        number = self._cache.start(tools.key)
+        number = self.cache.start(tools.key)
         for given in messages:
             content = content_of(given)
-            placed = None if content is None else self._cache.get((number, content))
+            placed = None if content is None else self.cache.get((number, content))
             if placed is None:
                 break
             places.append(placed)
@@ -76,7 +76,7 @@ class Scribe:
         for position, placed in enumerate(self.follow(after, validated, results)):
             # What stands behind a message without a copy cannot be remembered, either.
             if position < len(copies):
-                placed.key, placed.number = (number, contents[position]), self._cache.new_number()
+                placed.key, placed.number = (number, contents[position]), self.cache.new_number()
                 number = placed.number
             places.append(placed)
         return places
@@ -129,7 +129,7 @@ class Scribe:
             if one is None:
                 one = self._write_one(position, placed, history, sights.setdefault(sight, sight), floor)
                 placed.add(one)
-                self._cache.put(placed)
+                self.cache.put(placed)
             written.append(one)
         first_reasoning = min([histories[0].first_reasoning, *[one.reasoning_at for one in written]])
         # A prefill is not yet a message: the reply that continues it is.

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import PROFILES
 
-from renderers import Renderer, RendererError, create_renderer
+from renderers import DamageError, Renderer, RendererError, create_renderer
 from renderers.family import FamilyRenderer
 from renderers.registry import known_revisions
 from renderers.rendered import RenderedTokens
@@ -107,6 +107,8 @@ def test_remembering_never_shows(family: str, data: st.DataObject) -> None:
         for tools in (first.tools, second.tools):
             expected = outcome(fresh(renderer), messages, tools, add_generation_prompt=opened)
             assert outcome(renderer, messages, tools, add_generation_prompt=opened) == expected
+            prefilled = outcome(fresh(renderer), messages, tools, continue_final_message=True)
+            assert outcome(renderer, messages, tools, continue_final_message=True) == prefilled
         opened = not opened
 
 
@@ -215,6 +217,28 @@ def test_nothing_is_encoded_or_written_twice(family: str, monkeypatch: pytest.Mo
     assert counter.take()[1] == 0  # labels encode nothing
 
 
+def test_the_rollouts_of_a_group_share_one_render(monkeypatch: pytest.MonkeyPatch) -> None:
+    renderer = fresh(remembering("qwen3", 0))
+    messages = long_conversation(20)[:19]
+    first = renderer.render(messages, add_generation_prompt=True)
+    monkeypatch.setattr(Scribe, "write", None)
+    second = renderer.render(messages, add_generation_prompt=True)
+    assert second == first
+    assert second.segment.runs is first.segment.runs  # labels are made once for all of them
+    second.token_ids.clear()
+    second.message_roles.clear()
+    third = renderer.render(messages, add_generation_prompt=True)
+    assert (third.token_ids, third.message_roles) == (first.token_ids, first.message_roles)
+
+
+def test_a_damage_is_an_error_also_the_second_time() -> None:
+    renderer = create_renderer("golden:deepseek-v3.1", on_damage="raise")
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    for _ in range(2):
+        with pytest.raises(DamageError, match="prints no tools"):
+            renderer.render(MESSAGES, tools=tools)
+
+
 def test_a_bridge_costs_the_same_after_any_history(monkeypatch: pytest.MonkeyPatch) -> None:
     renderer = fresh(remembering("qwen3", 2))
     reply = renderer.tokenizer.encode_ordinary("42")
@@ -266,7 +290,8 @@ def test_the_memory_of_a_renderer_is_bounded() -> None:
     renderer._scribe = Scribe(renderer, 100_000)
     for number in range(200):
         renderer.render([{"role": "user", "content": f"{number} " * 50}])
-    assert len(renderer._scribe._cache._places) < 60
+    assert len(renderer._scribe.cache._places) < 60
+    assert len(renderer._scribe.cache._renderings) < 20
 
 
 def test_results_outlive_what_is_forgotten() -> None:
