@@ -37,6 +37,28 @@ def test_finds_what_the_library_finds(tokens: list[tuple[str, bool]], text: str)
     assert SpecialTokenMatcher(added).find(text) == library_spans(added, text)
 
 
+@given(
+    tokens=st.lists(st.tuples(token_texts, st.booleans()), max_size=6, unique_by=lambda item: item[0]),
+    pieces=st.lists(st.tuples(texts, st.booleans()), max_size=6),
+)
+def test_what_is_told_by_beginnings_alone(tokens: list[tuple[str, bool]], pieces: list[tuple[str, bool]]) -> None:
+    added = [AddedToken(token, token_id, normalized=normalized) for token_id, (token, normalized) in enumerate(tokens)]
+    matcher = SpecialTokenMatcher(added)
+    text = "".join(piece for piece, _ in pieces)
+    masked = "".join("\0" * len(piece) if is_masked else piece for piece, is_masked in pieces)
+    found = matcher.find(text)
+    assert {tokens[token_id][0] for _, _, token_id in found} <= matcher.may_stand_in(text)
+    if matcher.finds_no_more(text, masked):
+        assert matcher.find(masked) == found
+
+
+def test_most_texts_begin_no_special_token() -> None:
+    matcher = SpecialTokenMatcher([AddedToken(f"<|reserved_{number}|>", number) for number in range(800)])
+    assert matcher.may_stand_in("a < b, <|x|>") == frozenset()
+    assert matcher.finds_no_more("<|reserved_1|> <|x|>", "<|reserved_1|> \0\0\0\0\0")
+    assert not matcher.finds_no_more("<|res", "\0\0\0\0\0")
+
+
 def test_the_longest_wins_and_normalized_ones_come_second() -> None:
     tokens = [AddedToken("<a>", 1), AddedToken("<a>b", 2), AddedToken("x<a", 3, normalized=True)]
     assert SpecialTokenMatcher(tokens).find("x<a>x<a>bx<a") == [(1, 4, 1), (5, 9, 2), (9, 12, 3)]
