@@ -51,12 +51,18 @@ SPLITTERS["digits first"].append(BYTES)
 
 
 @functools.cache
+def splitting(name: str) -> Splitting:
+    return Splitting(component_list(pre_tokenizers.Sequence(SPLITTERS[name])))
+
+
+@functools.cache
 def engines(name: str) -> tuple[Any, Encoding]:
     """The library's pre-tokenizer, and tiktoken with the one pattern and a vocabulary of bytes."""
-    sequence = pre_tokenizers.Sequence(SPLITTERS[name])
     ranks = {bytes([value]): value for value in range(256)}
-    pattern = Splitting(component_list(sequence)).pattern
-    return sequence, Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    pattern = splitting(name).pattern
+    return pre_tokenizers.Sequence(SPLITTERS[name]), Encoding(
+        name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={}
+    )
 
 
 @functools.cache
@@ -119,7 +125,7 @@ LINE_STARTS = {
 @given(text=st.lists(fuzzed_text("/", "a", "  "), min_size=2, max_size=5).map("\n".join))
 def test_a_line_that_starts_firmly_splits_alone(name: str, text: str) -> None:
     tokenizer, _ = tokenizers_with_pairs(name)
-    starts = Splitting(component_list(tokenizer.pre_tokenizer)).line_starts
+    starts = splitting(name).line_starts
     assert len(starts) == LINE_STARTS[name]
     for place in range(1, len(text)):
         if text[place - 1] == "\n" and text[place] in starts:
@@ -143,8 +149,8 @@ def test_a_line_that_starts_firmly_splits_alone(name: str, text: str) -> None:
     ],
 )
 def test_what_makes_a_line_start_firm(pattern: str, starts: int) -> None:
-    splitting = Splitting(component_list(pre_tokenizers.Sequence([split(pattern), BYTES])))
-    assert len(splitting.line_starts) == starts
+    found = Splitting(component_list(pre_tokenizers.Sequence([split(pattern), BYTES])))
+    assert len(found.line_starts) == starts
 
 
 @pytest.mark.parametrize(
