@@ -62,7 +62,8 @@ class Peer:
     def __init__(self, name: str, subject: Subject) -> None:
         self.name = name
         self._process = subprocess.Popen(
-            [str(environment(name)), str(Path(__file__).with_name("peer.py")), name],
+            # Isolated: a PYTHONPATH that leads to this package would have it compared with itself.
+            [str(environment(name)), "-I", str(Path(__file__).with_name("peer.py")), name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -248,7 +248,7 @@ class Encoder:
             text, searched = fragment.tail
         if text:
             sequence.append((text, searched))
-        encoded = self._encode([*missing, *[part for part in sequence if isinstance(part, tuple)]])
+        encoded = self._encode([*missing, *{part for part in sequence if isinstance(part, tuple)}])
         parts: list[Ids] = []
         for part in sequence:
             if isinstance(part, tuple):

@@ -88,13 +88,6 @@ class PlacedMessage:
     number: int = 0
     written: tuple[Written, ...] = ()
 
-    def written_for(self, sight: Sight) -> Written | None:
-        """What was made of it for this sight, or None where it is still to be written."""
-        for written in self.written:
-            if written.sight == sight:
-                return written
-        return None
-
     def add(self, written: Written) -> None:
         """Remember what was made of it; of the oldest sights nothing is remembered."""
         self.written = (written, *self.written[: _SIGHTS - 1])
@@ -126,7 +119,8 @@ class PlaceCache:
     """
 
     def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
-        self._places: GenerationCache[PlaceKey, PlacedMessage] = GenerationCache(cache_bytes)
+        #: The message with a content behind a place, where it is known.
+        self.places: GenerationCache[PlaceKey, PlacedMessage] = GenerationCache(cache_bytes)
         self._starts: GenerationCache[bytes, int] = GenerationCache(cache_bytes // 8)
         self._renderings: GenerationCache[tuple[int, bool, bool], Rendering] = GenerationCache(cache_bytes // 4)
         self._numbers = count(1)
@@ -143,10 +137,6 @@ class PlaceCache:
         """A number for another place."""
         return next(self._numbers)
 
-    def get(self, key: PlaceKey) -> PlacedMessage | None:
-        """The message with this content behind this place, where it is known."""
-        return self._places.get(key)
-
     def put(self, placed: PlacedMessage) -> None:
         """Remember what was made of a message, unless it is one that cannot be remembered."""
         if placed.key is None:
@@ -154,7 +144,7 @@ class PlaceCache:
         size = 2000 + 4 * len(placed.key[1])  # the key, the message and its pieces hold the text
         for written in placed.written:
             size += 500 + 100 * len(written.pieces)
-        self._places.put(placed.key, placed, size)
+        self.places.put(placed.key, placed, size)
 
     def get_rendering(self, last: PlacedMessage, *, opened: bool, open_last: bool) -> Rendering | None:
         """The render of the conversation that ends in this message, where it is known: the rollouts of a group ask for one."""

@@ -49,10 +49,10 @@ class Scribe:
         """
         require_list(messages)
         places: list[PlacedMessage] = []
-        number = self.cache.start(tools.key)
+        number, known = self.cache.start(tools.key), self.cache.places.get
         for given in messages:
             content = content_of(given)
-            placed = None if content is None else self.cache.get((number, content))
+            placed = None if content is None else known((number, content))
             if placed is None:
                 break
             places.append(placed)
@@ -112,11 +112,11 @@ class Scribe:
         histories = [*[placed.before for placed in places], last]
         ahead, floor = self._renderer.look_ahead(messages), self._renderer.reasoning_floor(last)
         written: list[Written] = []
-        sights: dict[Sight, Sight] = {}  # many messages see the same: one object for all of them
+        sights: dict[tuple[object, ...], Sight] = {}  # many messages see the same: one object for all of them
         for place, position in enumerate(self._renderer.arrange(messages, histories)):
             placed, history = places[position], histories[place]
             index = placed.before.length
-            sight = Sight(
+            seen = (
                 (index > floor) - (index < floor),
                 messages[place + 1].role if place + 1 < len(messages) else None,
                 index >= last.last_query,
@@ -125,9 +125,14 @@ class Scribe:
                 last.ended,
                 None if place == position else (history.last_role, history.state),
             )
-            one = placed.written_for(sight)
-            if one is None:
-                one = self._write_one(position, placed, history, sights.setdefault(sight, sight), floor)
+            for one in placed.written:
+                if one.sight == seen:
+                    break
+            else:
+                sight = sights.get(seen)
+                if sight is None:
+                    sight = sights[seen] = Sight(*seen)
+                one = self._write_one(position, placed, history, sight, floor)
                 placed.add(one)
                 self.cache.put(placed)
             written.append(one)

@@ -290,7 +290,7 @@ def test_the_memory_of_a_renderer_is_bounded() -> None:
     renderer._scribe = Scribe(renderer, 100_000)
     for number in range(200):
         renderer.render([{"role": "user", "content": f"{number} " * 50}])
-    assert len(renderer._scribe.cache._places) < 60
+    assert len(renderer._scribe.cache.places) < 60
     assert len(renderer._scribe.cache._renderings) < 20
 
 
