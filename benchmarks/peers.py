@@ -115,16 +115,18 @@ class Peers:
             except PeerError as error:
                 self.missing[name] = str(error)
 
-    def measure(self, round_: dict[str, float], operation: str, **arguments: Any) -> None:
-        """Add to a round what each library took for an operation; it is not asked again for one that it cannot do."""
+    def measured(self, operation: str, **arguments: Any) -> dict[str, float]:
+        """What each library took for an operation; it is not asked again for one that it cannot do."""
+        taken: dict[str, float] = {}
         for name, peer in self.loaded.items():
             failed = f"{name}, {operation}"
             if operation not in OPERATIONS[name] or failed in self.missing:
                 continue
             try:
-                round_[name], _ = peer.ask(operation, **arguments)
+                taken[name], _ = peer.ask(operation, **arguments)
             except PeerError as error:
                 self.missing[failed] = str(error)
+        return taken
 
     def close(self) -> None:
         """End their processes."""

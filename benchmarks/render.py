@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -21,35 +20,38 @@ def measure_render(subject: Subject, count: int, rounds: int, peers: Peers) -> t
     """Rounds over conversations of `count` messages, each seen for the first time, and the tokens of the last one.
 
     Names: `cold`; `again`, the same prompt once more; `turn`, one more turn of it; `masks`, what the mask and the
-    attribution of a cold render take on top; `tiktoken` and `tokenizers`, bare encoders over the same text; `template`
+    attribution of a cold render take on top; `tiktoken` and `tokenizers`, bare encoders over the text; `template`
     and `template turn`, transformers' `apply_chat_template`; `harmony`; the names of the peers.
     """
     renderer, another = subject.new_renderer(), subject.new_renderer()
     harmony = harmony_renderer(subject) if subject.family == "gpt-oss" else None
-    rng = random.Random(count)
-    conversations = [
-        make_conversation(count, 1000 * count + number, as_text=subject.as_text) for number in range(rounds)
-    ]
-    texts = [another.decode(_render(another, messages)) for messages in conversations]
-    tokens = len(_render(another, conversations[-1]))
-    measured: list[Round] = []
-    for number, (messages, text) in enumerate(zip(conversations, texts, strict=True)):
-        longer = _longer(subject, messages, number)
-        works: dict[str, Callable[[], Any]] = {
-            "tokenizers": partial(subject.tokenizer.backend_tokenizer.encode, text, add_special_tokens=False)
+    works: dict[str, Callable[[Messages, Messages, str], Mapping[str, float]]] = {
+        "ours": lambda messages, longer, _: _ours(renderer, messages, longer),
+        "tokenizers": lambda _, __, text: {"tokenizers": seconds(_encode, subject, text)},
+        "peers": lambda messages, _, __: peers.measured("render", messages=messages, tools=TOOLS),
+    }
+    if (tiktoken := subject.tiktoken) is not None:
+        works["tiktoken"] = lambda _, __, text: {"tiktoken": seconds(tiktoken.encode_ordinary, text)}
+    if subject.template is not None:
+        works["template"] = lambda messages, longer, _: {
+            "template": seconds(_apply_template, subject, messages),
+            "template turn": seconds(_apply_template, subject, longer),
         }
-        if subject.tiktoken is not None:
-            works["tiktoken"] = partial(subject.tiktoken.encode_ordinary, text)
-        if subject.template is not None:
-            works["template"] = partial(_apply_template, subject, messages)
-            works["template turn"] = partial(_apply_template, subject, longer)
-        if harmony is not None:
-            works["harmony"] = partial(harmony, messages)
-        # Whoever comes second finds the vocabulary in the processor's cache.
+    if harmony is not None:
+        works["harmony"] = lambda messages, _, __: {"harmony": seconds(harmony, messages)}
+    rng = random.Random(count)
+    measured: list[Round] = []
+    tokens = 0
+    for number in range(rounds):
+        # To each its own conversation, made before any is measured: libraries keep words, and so does the processor.
+        seeds = {name: (1000 * count + number) * len(works) + place for place, name in enumerate(works)}
+        given = {name: make_conversation(count, seed, as_text=subject.as_text) for name, seed in seeds.items()}
+        ids = {name: _render(another, messages) for name, messages in given.items()}
         one: dict[str, float] = {}
-        for name in rng.sample(["ours", *works], 1 + len(works)):
-            one |= _ours(renderer, messages, longer) if name == "ours" else {name: seconds(works[name])}
-        peers.measure(one, "render", messages=messages, tools=TOOLS)
+        for name in rng.sample([*works], len(works)):
+            longer = _longer(subject, given[name], number)
+            one |= works[name](given[name], longer, another.decode(ids[name]))
+        tokens = len(ids["ours"])
         measured.append(one)
     return measured, tokens
 
@@ -64,6 +66,10 @@ def _ours(renderer: Renderer[Any], messages: Messages, longer: Messages) -> dict
         "again": repeated(_render, renderer, messages),
         "turn": seconds(_render, renderer, longer),
     }
+
+
+def _encode(subject: Subject, text: str) -> Any:
+    return subject.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
 
 
 def _render(renderer: Renderer[Any], messages: Messages) -> list[int]:

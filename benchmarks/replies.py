@@ -45,7 +45,7 @@ def measure_bridge(subject: Subject, history: int, rounds: int, peers: Peers) ->
             "encode": statistics.median(encoded),
             "lists": repeated(_bridge_lists, renderer, prompt_ids, completion, results[0]),
         }
-        peers.measure(one, "bridge", prompt=prompt_ids, completion=completion, messages=results[:1], tools=TOOLS)
+        one |= peers.measured("bridge", prompt=prompt_ids, completion=completion, messages=results[:1], tools=TOOLS)
         measured.append(one)
     return measured, len(prompt)
 
@@ -87,7 +87,7 @@ def measure_parse(subject: Subject, length: int, rounds: int, peers: Peers) -> t
             "stream": repeated(_stream, renderer, completion, prompt),
             "decode each": repeated(_decode_each, backend, completion),
         }
-        peers.measure(one, "parse", token_ids=completion, prompt=prompt.token_ids, tools=TOOLS)
+        one |= peers.measured("parse", token_ids=completion, prompt=prompt.token_ids, tools=TOOLS)
         measured.append(one)
     return measured, len(completion)
 
