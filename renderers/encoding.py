@@ -59,6 +59,10 @@ class Fragment:
     labelled: Labelled | None = None
 
 
+#: Stands behind the last fragment.
+_END = Fragment(())
+
+
 class Labelled(NamedTuple):
     """The labels of a fragment.
 
@@ -214,8 +218,8 @@ class Encoder:
                 assembly = Assembly(self._tokenizer, self._stop_ids)
                 assembly.whole(pieces, ids, offsets)
                 return [tuple(ids)], assembly.runs
-            is_sure, parts = self._join(fragments)
-            if not is_sure and not self._finds_written_tokens(fragments):
+            parts = self._join(fragments)
+            if not self._surely_finds_written_tokens(fragments) and not self._finds_written_tokens(fragments):
                 pieces = _pieces_of(fragments)  # one text, in which the tokenizer finds what it finds
                 assembly = Assembly(self._tokenizer, self._stop_ids)
                 parts = [self._ids(self._text(pieces))]
@@ -226,41 +230,63 @@ class Encoder:
             raise
         return parts, Runs.deferred(sum(map(len, parts)), lambda: self._label(fragments))
 
-    def _join(self, fragments: Sequence[Fragment]) -> tuple[bool, list[Ids]]:
-        """Whether the tokenizer surely finds the special tokens that were written, and the IDs."""
-        is_sure = "" not in self._doubtful_endings
-        sequence: list[Text | Fragment] = []
-        missing: list[Text] = []
-        text, searched = _NO_TEXT
-        for fragment in fragments:
+    def _join(self, fragments: Sequence[Fragment]) -> list[Ids]:
+        """The IDs of the fragments and of what stands between them."""
+        parts: list[Ids] = []
+        missing: list[tuple[int, Text, Fragment | None]] = []
+        between: dict[Text, Ids] = {}
+        text = searched = ""
+        for fragment in (*fragments, _END):
             if fragment.head[0]:
                 text += fragment.head[0]
                 searched += fragment.head[1]
-            closed = fragment.closed
-            if closed[0]:
-                missing.append(closed)
-            elif not fragment.ids:
+            closed, ids = fragment.closed, fragment.ids
+            if not (closed[0] or ids or fragment is _END):
                 continue
-            is_sure = is_sure and not fragment.is_doubtful and not searched.endswith(self._doubtful_endings)
             if text:
-                sequence.append((text, searched))
-            sequence.append(fragment)
-            text, searched = fragment.tail
-        if text:
-            sequence.append((text, searched))
-        encoded = self._encode([*missing, *{part for part in sequence if isinstance(part, tuple)}])
-        parts: list[Ids] = []
-        for part in sequence:
-            if isinstance(part, tuple):
-                parts.append(encoded[part])
-                continue
-            closed = part.closed
+                key = text, searched
+                found = between.get(key)
+                if found is None:
+                    found = self._encoded.get(key)
+                    if found is None:
+                        missing.append((len(parts), key, None))
+                        found = ()
+                    else:
+                        between[key] = found
+                parts.append(found)
             if closed[0]:
+                missing.append((len(parts), closed, fragment))
+            parts.append(ids)
+            text, searched = fragment.tail
+        parts.pop()  # that of the end
+        if missing:
+            self._fill(parts, missing)
+        return parts
+
+    def _fill(self, parts: list[Ids], missing: Sequence[tuple[int, Text, Fragment | None]]) -> None:
+        """Encode what is missing: its place in `parts`, its text, and the fragment whose text it is."""
+        encoded = self._encode([text for _, text, _ in missing])
+        for place, text, fragment in missing:
+            parts[place] = encoded[text]
+            if fragment is not None:
                 # First the IDs: another thread may be at this fragment, too.
-                part.ids = encoded[closed]
-                part.closed = _NO_TEXT
-            parts.append(part.ids)
-        return is_sure, parts
+                fragment.ids = encoded[text]
+                fragment.closed = _NO_TEXT
+
+    def _surely_finds_written_tokens(self, fragments: Iterable[Fragment]) -> bool:
+        """Whether no text before a special token that was written is doubtful; see `_finds_written_tokens`."""
+        if not self._doubtful_endings:
+            return True
+        if "" in self._doubtful_endings:
+            return False
+        searched = ""
+        for fragment in fragments:
+            searched += fragment.head[1]
+            if fragment.ids:
+                if fragment.is_doubtful or searched.endswith(self._doubtful_endings):
+                    return False
+                searched = fragment.tail[1]
+        return True
 
     def _ids(self, text: Text) -> Ids:
         """The IDs of a text that encodes alone."""
