@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     subjects = [Subject(model, model) for model in chosen.model] or [
         one for one in SUBJECTS if one.family in chosen.families
     ]
-    renders, bridges, parses, missing = [], [], [], {}
+    renders, bridges, parses, short, missing = [], [], [], [], {}
     for subject in subjects:
         peers = Peers(subject, tuple(chosen.peers))
         for count in chosen.messages:
@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _bridge_row(subject, *measure_bridge(subject, history, chosen.rounds, peers))
             for history in chosen.histories
         ]
+        if chosen.messages and chosen.histories:  # the longest of each
+            short.append(_short_row(renders[-1], bridges[-1]))
         parses += [
             _parse_row(subject, *measure_parse(subject, length, chosen.rounds, peers)) for length in chosen.replies
         ]
@@ -60,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         missing.update({f"{subject.family}, {what}": why for what, why in peers.missing.items()})
     whole = _whole_rows(subjects[0], chosen.rounds, max(chosen.messages), [one for one in chosen.processes if one])
     sections = {
+        "benchmark in short": table(SHORT_HEADS, short),
         "benchmark of rendering": table(RENDER_HEADS, renders),
         "benchmark of bridging": table(BRIDGE_HEADS, bridges),
         "benchmark of parsing": table(PARSE_HEADS, parses),
@@ -73,6 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"not measured: {what}: {why}", file=sys.stderr)
 
 
+SHORT_HEADS = (
+    "family", "tokens", "render", "than `apply_chat_template`", "than `renderers` 0.1.12", "than `tml-renderers`", "again", "one more turn", "bridge",
+)  # fmt: skip
 RENDER_HEADS = (
     "family", "messages", "tokens", "cold", "masks on top", "of bare tiktoken", "than `apply_chat_template`",
     "than `renderers` 0.1.12", "than `tml-renderers`", "than openai-harmony", "again", "one more turn",
@@ -101,6 +107,13 @@ def _render_row(subject: Subject, count: int, rounds: Sequence[Round], tokens: i
         times(ratio(rounds, "template", "again")),
         times(ratio(rounds, "template turn", "turn")),
     )
+
+
+def _short_row(render: Sequence[str], bridge: Sequence[str]) -> tuple[str, ...]:
+    """What the README shows of a family's rows."""
+    shown = dict(zip(RENDER_HEADS, render, strict=True)) | {"render": render[RENDER_HEADS.index("cold")]}
+    shown["bridge"] = bridge[BRIDGE_HEADS.index("from the previous result")]
+    return tuple(shown[head] for head in SHORT_HEADS)
 
 
 def _bridge_row(subject: Subject, rounds: Sequence[Round], history: int) -> tuple[str, ...]:

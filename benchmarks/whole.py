@@ -10,12 +10,12 @@ import time
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any
+from multiprocessing.synchronize import Barrier
 
 from benchmarks.conversations import TOOLS, make_conversation
 from benchmarks.subjects import Subject
 from benchmarks.timing import seconds
-from renderers import Renderer, create_renderer
+from renderers import create_renderer
 
 
 def import_seconds(module: str, rounds: int) -> float:
@@ -60,22 +60,29 @@ def bytes_per_token(subject: Subject, count: int) -> float:
 
 
 def renders_per_second(subject: Subject, processes: int, count: int, conversations: int) -> float:
-    """New conversations of `count` messages that so many processes render in a second, tokens counted nowhere twice."""
+    """New conversations of `count` messages that so many processes render in a second, each with a renderer of its own."""
     # Spawned, so that each process sets its own tokenizer up, as workers on several machines would.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        shares = [range(number, conversations, processes) for number in range(processes)]
-        list(pool.map(_render_all, [subject] * processes, [count] * processes, [range(2)] * processes))
-        begin = time.perf_counter()
-        list(pool.map(_render_all, [subject] * processes, [count] * processes, shares))
-        return conversations / (time.perf_counter() - begin)
+    context = get_context("spawn")
+    shares = [range(number, conversations, processes) for number in range(processes)]
+    with ProcessPoolExecutor(processes, context, _share, (context.Barrier(processes),)) as pool:
+        taken = pool.map(_render_all, [subject] * processes, [count] * processes, shares)
+        return conversations / max(taken)
 
 
-def _render_all(subject: Subject, count: int, seeds: range) -> None:
-    renderer = _RENDERERS.get(subject.model)
-    if renderer is None:
-        renderer = _RENDERERS[subject.model] = subject.new_renderer()
-    for seed in seeds:
-        _ = renderer.render(make_conversation(count, 10_000 + seed), tools=TOOLS, add_generation_prompt=True).token_ids
+_shared: dict[str, Barrier] = {}
 
 
-_RENDERERS: dict[str, Renderer[Any]] = {}
+def _share(barrier: Barrier) -> None:
+    _shared["barrier"] = barrier
+
+
+def _render_all(subject: Subject, count: int, seeds: range) -> float:
+    """The seconds that rendering took, once all processes were ready."""
+    renderer = subject.new_renderer()
+    conversations = [make_conversation(count, 10_000 + seed) for seed in seeds]
+    _ = renderer.render(make_conversation(count), tools=TOOLS).token_ids
+    _shared["barrier"].wait(timeout=600)
+    begin = time.perf_counter()
+    for messages in conversations:
+        _ = renderer.render(messages, tools=TOOLS, add_generation_prompt=True).token_ids
+    return time.perf_counter() - begin
