@@ -14,7 +14,7 @@ from benchmarks.peers import PACKAGES, Peers
 from benchmarks.render import measure_render
 from benchmarks.replies import measure_bridge, measure_parse
 from benchmarks.report import number, table, times, write_into_pages
-from benchmarks.subjects import SUBJECTS, Subject
+from benchmarks.subjects import SUBJECTS, Subject, is_known
 from benchmarks.timing import Round, median, ratio
 from benchmarks.whole import bytes_per_token, construction_seconds, import_seconds, renders_per_second
 from renderers import DamageWarning
@@ -23,21 +23,42 @@ from renderers import DamageWarning
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the tables, and write them into the pages unless told not to."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--families", nargs="*", default=[one.family for one in SUBJECTS], help="only these families")
+    families = [one.family for one in SUBJECTS]
+    parser.add_argument("--families", nargs="+", choices=families, default=families, help="only these families")
     parser.add_argument(
-        "--model", action="append", default=[], help="another model, golden:NAME too; instead of the families"
+        "--model",
+        action="append",
+        default=[],
+        help="another model, golden:NAME too, instead of the families; repeatable",
     )
-    parser.add_argument("--rounds", type=int, default=9, help="rounds of each comparison")
-    parser.add_argument("--messages", type=int, nargs="*", default=[2, 20, 200], help="lengths of conversations")
+    parser.add_argument("--rounds", type=_positive, default=9, help="rounds of each comparison")
+    parser.add_argument("--messages", type=_positive, nargs="*", default=[2, 20, 200], help="lengths of conversations")
     parser.add_argument(
-        "--histories", type=int, nargs="*", default=[1_000, 10_000, 100_000], help="tokens before a bridge"
+        "--histories", type=_positive, nargs="*", default=[1_000, 10_000, 100_000], help="tokens before a bridge"
     )
-    parser.add_argument("--replies", type=int, nargs="*", default=[200, 4_000], help="tokens of a parsed reply")
-    parser.add_argument("--peers", nargs="*", default=[*PACKAGES], help="libraries to compare with, by environment")
-    parser.add_argument("--processes", type=int, nargs="*", default=[1, 2], help="processes that share the throughput")
-    parser.add_argument("--no-write", action="store_true", help="print the tables only")
+    parser.add_argument("--replies", type=_positive, nargs="*", default=[200, 4_000], help="tokens of a parsed reply")
+    parser.add_argument(
+        "--peers",
+        nargs="*",
+        choices=[*PACKAGES],
+        default=[*PACKAGES],
+        help="libraries to compare with; none after the bare word",
+    )
+    parser.add_argument(
+        "--processes", type=_positive, nargs="*", default=[1, 2], help="processes that share the throughput"
+    )
+    parser.add_argument(
+        "--no-write", action="store_true", help="print the tables only; a part of them is never written"
+    )
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore", DamageWarning)  # a template that prints no tools is measured without
+    models = chosen.model or [one.model for one in SUBJECTS if one.family in chosen.families]
+    if unknown := [model for model in models if not is_known(model)]:
+        parser.error(
+            f"there is no tokenizer for {', '.join(unknown)}; give --model golden:NAME, or a model of the assets, whose folder "
+            "RENDERERS_ASSETS names"
+        )
+    is_whole = all(getattr(chosen, name) == parser.get_default(name) for name in vars(chosen) if name != "no_write")
     subjects = [Subject(model, model) for model in chosen.model] or [
         one for one in SUBJECTS if one.family in chosen.families
     ]
@@ -60,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ]
         peers.close()
         missing.update({f"{subject.family}, {what}": why for what, why in peers.missing.items()})
-    whole = _whole_rows(subjects[0], chosen.rounds, max(chosen.messages), [one for one in chosen.processes if one])
+    whole = _whole_rows(subjects[0], chosen.rounds, chosen.processes)
     sections = {
         "benchmark in short": table(SHORT_HEADS, short),
         "benchmark of rendering": table(RENDER_HEADS, renders),
@@ -70,8 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     for name, text in sections.items():
         print(f"## {name}\n\n{text}\n")
-        if not chosen.no_write:
+        if is_whole and not chosen.no_write:
             write_into_pages(name, text)
+    if not is_whole:
+        print("a part of the comparisons; the pages are left as they are", file=sys.stderr)
     for what, why in missing.items():
         print(f"not measured: {what}: {why}", file=sys.stderr)
 
@@ -141,12 +164,20 @@ def _parse_row(subject: Subject, rounds: Sequence[Round], length: int) -> tuple[
     )
 
 
-def _whole_rows(subject: Subject, rounds: int, count: int, processes: Sequence[int]) -> list[tuple[str, str]]:
+def _positive(text: str) -> int:
+    """A number above 0, for argparse."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def _whole_rows(subject: Subject, rounds: int, processes: Sequence[int]) -> list[tuple[str, str]]:
     versions = ", ".join(f"{name} {version(name)}" for name in ("tokenizers", "tiktoken", "transformers"))
     return [
+        ("family", subject.family),
         ("`import renderers`", number(1000 * import_seconds("renderers", rounds), " ms")),
         ("a renderer for a loaded tokenizer", number(1000 * construction_seconds(subject, rounds), " ms")),
-        ("memory beside the token IDs, a token", number(bytes_per_token(subject, count), " bytes")),
+        ("memory beside the token IDs of 200 messages, a token", number(bytes_per_token(subject, 200), " bytes")),
         *[
             (
                 f"new conversations of 20 messages, {shared} process{'es' * (shared > 1)}",

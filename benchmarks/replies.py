@@ -32,18 +32,18 @@ def measure_bridge(subject: Subject, history: int, rounds: int, peers: Peers) ->
     answered = renderer.parse_response(completion, prompt_ids=prompt, tools=TOOLS).to_message()
     measured: list[Round] = []
     for number in range(rounds):
-        results = [make_result(random.Random(1000 * number + k), answered, 100) for k in range(60)]
-        new = results[40:]
+        results = [make_result(random.Random(1000 * number + k), answered, 100) for k in range(70)]
+        new = results[60:]
         renderer.parse_response(completion, prompt_ids=prompt, tools=TOOLS)
         read = [seconds(_bridge, renderer, prompt, completion, result) for result in results[20:40]]
-        encoded = [seconds(renderer.tokenizer.encode_ordinary, result["content"]) for result in new]
+        encoded = [seconds(renderer.tokenizer.encode_ordinary, result["content"]) for result in results[40:60]]
         renderer.__dict__.pop("reader")  # what it remembers of replies
         unread = [seconds(_bridge, renderer, prompt, completion, result) for result in results[:20]]
         one = {
             "result": statistics.median(read),
             "unread": statistics.median(unread),
             "encode": statistics.median(encoded),
-            "lists": repeated(_bridge_lists, renderer, prompt_ids, completion, results[0]),
+            "lists": statistics.median([seconds(_bridge_lists, renderer, prompt_ids, completion, one) for one in new]),
         }
         one |= peers.measured("bridge", prompt=prompt_ids, completion=completion, messages=results[:1], tools=TOOLS)
         measured.append(one)

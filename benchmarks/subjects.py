@@ -36,7 +36,7 @@ class Subject:
     def folder(self) -> Path:
         """The tokenizer's folder."""
         if self.model.startswith("golden:"):
-            return Path(official.__file__).parents[1] / "families" / "golden" / self.model.removeprefix("golden:")
+            return GOLDEN / self.model.removeprefix("golden:")
         return official.Official(self.model).folder
 
     @cached_property
@@ -94,6 +94,16 @@ class Subject:
         pattern = Splitting(component_list(self.tokenizer.backend_tokenizer.pre_tokenizer)).plain_pattern
         ranks = ours._mergeable_ranks  # noqa: SLF001 - no public name
         return Encoding(self.family, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+
+
+def is_known(model: str) -> bool:
+    """Whether there is a tokenizer: one of the golden ones, or the official one of a model."""
+    name = model.removeprefix("golden:")
+    return (GOLDEN / name).is_dir() if name != model else model in official.models()
+
+
+#: The tokenizers that the package carries.
+GOLDEN = Path(official.__file__).parents[1] / "families" / "golden"
 
 
 SUBJECTS: Sequence[Subject] = (

@@ -15,6 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import reference
 
 
+def models() -> frozenset[str]:
+    """The models whose official tokenizers are in the assets; none without these."""
+    return reference.models()
+
+
 class Official:
     """One model's reference, from the assets."""
 

@@ -45,6 +45,11 @@ def _assets_module() -> Any:
     return module
 
 
+def models() -> frozenset[str]:
+    """The models of the assets; none without these."""
+    return frozenset(_assets_module().models()) if HAS_ASSETS else frozenset()
+
+
 @functools.cache
 def entry(model: str) -> dict[str, Any]:
     """What `models.json` says of a model; model IDs that it does not know get the nearest one's entry."""

@@ -12,12 +12,30 @@ from benchmarks.report import END, START, number, write_into_pages
 
 
 def test_it_runs_without_anything_to_compare_with(capsys: pytest.CaptureFixture[str]) -> None:
-    tiny = "--model golden:qwen3 --rounds 1 --messages 2 --histories 500 --replies 50 --processes 0 --no-write --peers"
+    tiny = "--model golden:qwen3 --rounds 1 --messages 2 --histories 500 --replies 50 --processes --peers"
     main(tiny.split())
     printed = capsys.readouterr().out
     for name in ("rendering", "bridging", "parsing", "a process"):
         assert f"## benchmark of {name}" in printed
     assert "| golden:qwen3 | 2 |" in printed
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("--families Qwen", "invalid choice"),
+        ("--families", "expected at least one"),
+        ("--peers vllm", "invalid choice"),
+        ("--rounds 0", "is no number above 0"),
+        ("--messages -3", "is no number above 0"),
+        ("--model golden:nope", "there is no tokenizer for golden:nope"),
+        ("--model nope", "there is no tokenizer for nope"),
+    ],
+)
+def test_wrong_arguments_are_named(wrong: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(wrong.split())
+    assert said in capsys.readouterr().err
 
 
 def test_conversations_are_the_same_each_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import threading
 from functools import cache, cached_property
@@ -131,7 +132,7 @@ class Accelerator:
     def __init__(self, tokenizer: Tokenizer, special_tokens: Mapping[str, int]) -> None:
         self._tokenizer = tokenizer
         self._special_tokens = special_tokens
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._settled = False
         self._encoder: FastEncoder | None = None
         self._characters = 0
@@ -144,12 +145,19 @@ class Accelerator:
         if self._characters < WARM_UP_CHARACTERS:
             return None
         # While one thread sets tiktoken up, the others go on with `tokenizers`.
-        if self._lock.acquire(blocking=False):
+        lock = self._own_lock()
+        if lock.acquire(blocking=False):
             try:
                 self._settle()
             finally:
-                self._lock.release()
+                lock.release()
         return self._encoder
+
+    def _own_lock(self) -> threading.Lock:
+        """The lock of this process: one that was taken when the process was forked is never released there."""
+        if self._process != os.getpid():
+            self._lock, self._process = threading.Lock(), os.getpid()
+        return self._lock
 
     @property
     def line_starts(self) -> str:
@@ -158,7 +166,7 @@ class Accelerator:
 
     def warm_up(self) -> None:
         """Set tiktoken up now, if it can be."""
-        with self._lock:
+        with self._own_lock():
             self._settle()
 
     @property

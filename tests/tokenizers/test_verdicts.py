@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -158,3 +159,19 @@ def test_older_releases_of_tiktoken_get_shorter_runs(monkeypatch: pytest.MonkeyP
         limits.append(longest_run())
     longest_run.cache_clear()
     assert limits == [1000, 1000, 50_000, 50_000]
+
+
+def test_a_process_that_was_forked_during_a_set_up_sets_up_its_own() -> None:
+    code = """
+import os, sys
+from renderers import create_renderer
+tokenizer = create_renderer("golden:qwen3").tokenizer
+tokenizer._accelerator._lock.acquire()
+child = os.fork()
+if child == 0:
+    tokenizer.warm_up()
+    tokenizer.encode_ordinary("word " * 50_000)
+    os._exit(0 if tokenizer._accelerator._settled else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
