@@ -55,6 +55,15 @@ def test_every_family_has_a_page() -> None:
         )
 
 
+def test_the_performance_example_runs() -> None:
+    page = (REPOSITORY / "docs" / "performance.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert code is not None
+    names: dict[str, Any] = {}
+    exec(code.group(1), names)  # noqa: S102 - the page's own example
+    assert names["bridged"].token_ids[-len(names["to_send"]) :] == names["to_send"]
+
+
 if HAS_ASSETS:
 
     def test_the_readme_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
