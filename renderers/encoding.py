@@ -26,7 +26,6 @@ CACHE_BYTES = 64 << 20
 BYTES_PER_TOKEN = 40  # a list's pointer and an int object
 _NO_TEXT = ("", "")
 _LONG_HEAD = 200  # characters: declarations of tools stand after the system message's text, and stay the same
-_NOBODY = "\0"  # stands for the caller's characters where only the template's may match; in no special token
 
 #: A text, and the text of the same length in which special tokens are searched: where the caller's must not match, its
 #: characters are masked.
@@ -98,6 +97,10 @@ class Encoder:
         self._tokenizer = tokenizer
         self._stop_ids = frozenset(stop_ids)
         self._sanitize = sanitize
+        #: Stands for the caller's characters where only the template's may match: in no special token.
+        self._nobody = next(
+            one for one in map(chr, range(0x110000)) if not any(one in text for text in tokenizer.special_tokens)
+        )
         self._by_chunk = tokenizer.splits_at_special_tokens
         if sanitize and not self._by_chunk:
             raise TokenizerError(
@@ -197,7 +200,7 @@ class Encoder:
         """The text of some pieces in which special tokens are searched."""
         if not self._sanitize:
             return _text_of(pieces)
-        return "".join([_NOBODY * len(text) if from_caller else text for text, _, from_caller in pieces])
+        return "".join([self._nobody * len(text) if from_caller else text for text, _, from_caller in pieces])
 
     def _text(self, pieces: Sequence[Piece]) -> Text:
         text = _text_of(pieces)

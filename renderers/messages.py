@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Strict, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass as validated_dataclass
 
 from renderers.errors import MessageError, ToolsError
@@ -30,6 +30,17 @@ ROLES: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")
 #: Without a conversion: a number is no text, and below a tuple is no list.
 PlainText: TypeAlias = Annotated[str, Strict()]
 KNOWN_KEYS = ConfigDict(extra="ignore")
+
+
+def _refuse_bytes(value: Any) -> Any:
+    """As bytes, what is no plain data (numpy's texts) would be remembered for them: see `content_of`."""
+    if isinstance(value, bytes):
+        raise ValueError("bytes are no text")  # noqa: TRY004 - for pydantic
+    return value
+
+
+#: Whatever templates take, but for bytes.
+NoBytes: TypeAlias = Annotated[Any, AfterValidator(_refuse_bytes)]
 
 
 # In slots: of a message that is remembered, no dict lives on.
@@ -109,12 +120,12 @@ class Message:
     role: Role
     content: PlainText | Annotated[list[TextPart], Strict()] | None = None
     reasoning_content: PlainText | None = None
-    thinking: Any = None
-    reasoning: Any = None
+    thinking: NoBytes = None
+    reasoning: NoBytes = None
     tool_calls: Annotated[list[ToolCall], Strict()] | None = None
     tool_call_id: PlainText | None = None
     name: PlainText | None = None
-    prefix: Any = None
+    prefix: NoBytes = None
     written_by: PlainText | None = None
 
     @property

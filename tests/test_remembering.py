@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import PROFILES
 
-from renderers import DamageError, Renderer, RendererError, create_renderer
+from renderers import DamageError, MessageError, Renderer, RendererError, create_renderer
 from renderers.family import FamilyRenderer
 from renderers.registry import known_revisions
 from renderers.rendered import RenderedTokens
@@ -137,6 +137,20 @@ def test_numbers_that_only_look_like_bytes_are_read_anew() -> None:
     assert '{"x": 1}' in renderer.decode(renderer.render(call(1)).token_ids)
     assert '{"x": true}' in renderer.decode(renderer.render(call(True)).token_ids)
     assert '{"x": 1.0}' in renderer.decode(renderer.render(call(1.0)).token_ids)
+
+
+def test_bytes_are_no_text_that_another_message_could_be_taken_for() -> None:
+    import numpy as np
+
+    renderer = create_renderer("golden:qwen3")
+    text = np.str_("ab")  # which is copied as the bytes of its characters
+    for field in ("thinking", "reasoning", "prefix"):
+        message = {"role": "assistant", "content": "c", field: text.tobytes()}
+        with pytest.raises(MessageError, match=rf"messages\[1\]\.{field}.*bytes are no text"):
+            renderer.render([MESSAGES[0], message])
+    assert "ab" in renderer.decode(
+        renderer.render([MESSAGES[0], {**message, "prefix": None, "thinking": text}]).token_ids
+    )
 
 
 def test_many_threads_see_what_one_does() -> None:

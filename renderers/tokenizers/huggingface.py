@@ -125,11 +125,13 @@ class TokenizersAdapter(AdapterBase):
 
     def encode_batch(self, texts: Sequence[str], searched: Sequence[str] | None = None) -> list[list[int]]:
         """IDs of each text, special tokens recognised; see the protocol."""
-        if texts and not self.doubtful_endings and self._finds_plainly and self._finds_no_more(texts, searched):
+        plain = not self.doubtful_endings and self._finds_plainly and self._ascii_is_normal
+        if texts and plain and self._finds_no_more(texts, searched):
             for text in texts:
                 require_no_surrogates(text)
             fast = self._accelerator.encoder_for(sum(map(len, texts)))
-            # Normalising a whole text can join a special token's last character with what follows.
+            # Normalising a whole text can join a special token's last character with what follows. Where a Unicode form
+            # changes nothing of it, it changes no part either.
             if fast is not None and all([self._normalize(text) is text for text in texts]):  # noqa: C419 - a list is faster
                 encoded = fast.encode(texts, self._matcher.may_stand_in)
                 if encoded is not None:

@@ -145,6 +145,8 @@ class _Parser:
         else:
             least = int(quantifier[1])
             most = least if quantifier[2] is None else int(quantifier[3]) if quantifier[3] else None
+            if most is not None and most < least:
+                raise UnsupportedPatternError(f"a quantifier with swapped bounds at {quantifier.start()}")
         return Repeat(item, text, least, most)
 
     def _take(self, text: str) -> bool:
@@ -152,6 +154,17 @@ class _Parser:
             return False
         self.position += len(text)
         return True
+
+
+def items_of(branches: tuple[Branch, ...]) -> Iterator[Item]:
+    """Every item of the alternatives, and what they hold."""
+    for branch in branches:
+        for item in branch:
+            yield item
+            if isinstance(item, Repeat):
+                yield from items_of(((item.item,),))
+            elif isinstance(item, Group):
+                yield from items_of(item.branches)
 
 
 def characters_of(branches: tuple[Branch, ...]) -> Iterator[Character]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -69,8 +69,9 @@ class SpecialTokenMatcher:
     def finds_no_more(self, text: str, masked: str) -> bool:
         """Whether a text surely holds the special tokens alone that `masked` does.
 
-        `masked` is the text with some characters replaced by others that stand in no special token. Where nothing else
-        even begins like a special token, none is found that reaches into these places.
+        `masked` is the text with some characters replaced by others that stand in no special token. Where in both nothing
+        begins like a special token but those that stand in `masked` whole, none is found that reaches into these places.
+        No special token may be the beginning of another.
         """
         return all(stage.begins_as_often(text, masked) for stage in self._stages)
 
@@ -113,9 +114,15 @@ class _LongestMatch:
         return chain.from_iterable([self._begun[beginning] for beginning in {*self._pattern.findall(text)}])
 
     def begins_as_often(self, text: str, masked: str) -> bool:
-        """Whether surely no token begins in a text at a place where none begins in `masked`."""
-        find = self._pattern.findall  # every place, as long as no beginning hides another
-        return not self._can_overlap and len(find(text)) == len(find(masked))
+        """Whether surely no token begins in a text at a place where none stands in `masked`."""
+        if self._can_overlap:  # one beginning may hide another
+            return False
+        count = len(self._pattern.findall(masked))
+        return count == len(self._whole.findall(masked)) and count == len(self._pattern.findall(text))
+
+    @cached_property
+    def _whole(self) -> re.Pattern[str]:
+        return re.compile(_trie(sorted(self._ids)))
 
     def find(self, text: str, start: int, end: int) -> list[SpecialSpan]:
         spans = []

@@ -24,6 +24,7 @@ from renderers.tokenizers.patterns import (
     branch_least_length,
     characters_of,
     folded_texts,
+    items_of,
     least_length,
     map_characters,
     parse_pattern,
@@ -32,6 +33,8 @@ from renderers.tokenizers.patterns import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from renderers.tokenizers.character_sets import CharacterSet
     from renderers.tokenizers.components import Component
 
@@ -57,10 +60,16 @@ class Splitting:
         self._table = SetTable(item.source for step in steps for item in characters_of(step))
         self._branches = _Composer(self._table, keeps_unmatched=keeps_unmatched).compose(steps, _ANY)
 
+        for item in items_of(self._branches):
+            if isinstance(item, Repeat) and item.most != 1 and least_length(item.item) == 0:
+                raise UnsupportedPatternError("a group that can be empty is repeated")
+        if any(map(self._begin_alike, _groups(self._branches))):
+            raise UnsupportedPatternError("all alternatives of a group begin alike")
+
     @cached_property
     def pattern(self) -> str:
         """The pattern, in the form in which tiktoken is fastest."""
-        return self._written(_gather(self._branches, self._table))
+        return self._written(self._gathered())
 
     @cached_property
     def plain_pattern(self) -> str:
@@ -75,33 +84,90 @@ class Splitting:
     def _written(self, branches: Alternatives) -> str:
         return write_pattern(map_characters(branches, lambda item: Character(self._table.write(item.source))))
 
+    def _gathered(self) -> Alternatives:
+        """The same alternatives, neighbours that never look ahead in one group: tiktoken then splits a third faster.
 
-def _gather(branches: Alternatives, table: SetTable) -> Alternatives:
-    """The same alternatives, neighbours that never look ahead in one group: tiktoken then splits a third faster.
+        Its regex engine tries alternatives one by one as soon as one of them looks ahead; what does not goes to an
+        automaton, and a group goes there as one. An alternative that looks ahead steps behind those that cannot begin
+        where it does.
+        """
+        ordered: list[Branch] = []
+        for branch in self._branches:
+            place = len(ordered)
+            if not any(map(takes_without_return, branch)):
+                begins = _first_characters(branch, self._table)
+                while (
+                    place
+                    and any(map(takes_without_return, ordered[place - 1]))
+                    and not begins & _first_characters(ordered[place - 1], self._table)
+                ):
+                    place -= 1
+            ordered.insert(place, branch)
+        gathered: list[Branch] = []
+        for looks_ahead, neighbours in groupby(ordered, lambda branch: any(map(takes_without_return, branch))):
+            together = tuple(neighbours)
+            if looks_ahead or len(together) == 1 or self._begin_alike(together):
+                gathered += together
+            else:
+                gathered.append((Group("(?:", together),))
+        return tuple(gathered)
 
-    Its regex engine tries alternatives one by one as soon as one of them looks ahead; what does not goes to an automaton,
-    and a group goes there as one. An alternative that looks ahead steps behind those that cannot begin where it does.
-    """
-    ordered: list[Branch] = []
+    def _begin_alike(self, branches: Alternatives) -> bool:
+        """Whether tiktoken's automaton may try alternatives in another order.
+
+        It takes out what all of them begin with: of `a*b|a*c` it makes `a*(?:b|c)`, which prefers `aac` to `ab`. That is
+        the same only where the common beginning has one length.
+        """
+        flat = list(_flat(branches))
+        if len(flat) < 2:
+            return False
+        for items in zip(*flat, strict=False):
+            if not all(self._alike(items[0], item) for item in items[1:]):
+                return False
+            if not isinstance(items[0], Character):
+                return True
+        return False
+
+    def _alike(self, one: Item, other: Item) -> bool:
+        if isinstance(one, Character) and isinstance(other, Character):
+            return self._table.read(one.source) == self._table.read(other.source)
+        if isinstance(one, Repeat) and isinstance(other, Repeat):
+            return (one.least, one.most) == (other.least, other.most) and self._alike(one.item, other.item)
+        if not isinstance(one, Group) and not isinstance(other, Group):
+            return False
+        # The engine may take a group apart: it is surely another item only where it begins otherwise.
+        first, second = _first_characters((one,), self._table), _first_characters((other,), self._table)
+        return bool(first & second)
+
+
+def _flat(branches: Alternatives) -> Iterator[Branch]:
+    """Alternatives, those of a group that is one of them put in its place."""
     for branch in branches:
-        place = len(ordered)
-        if not any(takes_without_return(item) for item in branch):
-            begins = _first_characters(branch, table)
-            while (
-                place
-                and any(takes_without_return(item) for item in ordered[place - 1])
-                and not begins & _first_characters(ordered[place - 1], table)
-            ):
-                place -= 1
-        ordered.insert(place, branch)
-    gathered: list[Branch] = []
-    for looks_ahead, neighbours in groupby(ordered, lambda branch: any(map(takes_without_return, branch))):
-        together = tuple(neighbours)
-        if looks_ahead or len(together) == 1:
-            gathered += together
+        only = branch[0] if len(branch) == 1 else None
+        if isinstance(only, Group) and not only.is_lookahead:
+            yield from _flat(only.branches)
         else:
-            gathered.append((Group("(?:", together),))
-    return tuple(gathered)
+            yield tuple(_unwrapped(branch))
+
+
+def _unwrapped(branch: Branch) -> Iterator[Item]:
+    """The items of an alternative, those of a group of one alternative in its place."""
+    for item in branch:
+        if isinstance(item, Group) and not item.is_lookahead and len(item.branches) == 1:
+            yield from _unwrapped(item.branches[0])
+        else:
+            yield item
+
+
+def _groups(branches: Alternatives) -> Iterator[Alternatives]:
+    """The alternatives that go to the automaton: of all, and of groups, where nothing looks ahead."""
+    if not any(takes_without_return(item) for branch in branches for item in branch):
+        yield branches
+    for item in items_of(branches):
+        if isinstance(item, Group) and not any(
+            takes_without_return(inner) for branch in item.branches for inner in branch
+        ):
+            yield item.branches
 
 
 def _first_characters(branch: Branch, table: SetTable) -> CharacterSet:

@@ -82,6 +82,50 @@ def test_texts_of_a_batch_have_their_special_tokens(name: str, texts: list[str])
             assert adapter.encode_batch(texts, masked) == [plain_ids(name, text) for text in texts]
 
 
+@each_tokenizer
+@given(pieces=st.lists(st.tuples(fuzzed_text(*ADDED, "<|en", "d|>", "<th", "ink>"), st.booleans()), max_size=6))
+def test_masked_special_tokens_are_none(name: str, pieces: list[tuple[str, bool]]) -> None:
+    text = "".join(piece for piece, _ in pieces)
+    masked = "".join("\0" * len(piece) if is_masked else piece for piece, is_masked in pieces)
+    slow, fast = adapters(name)
+    if slow.splits_at_special_tokens:
+        assert fast.encode_batch([text], [masked]) == slow.encode_batch([text], [masked])
+
+
+def test_a_special_token_that_the_template_only_begins_is_none() -> None:
+    _, fast = adapters(next(iter(TOKENIZERS)))
+    assert fast.encode_batch(["<|end|>"], ["<|en\0\0\0"])[0] == fast.encode_ordinary("<|end|>")
+
+
+@pytest.mark.parametrize("normalizer", [normalizers.Strip(), normalizers.Replace(Regex("^ "), "")])
+def test_a_normalizer_that_looks_at_the_ends_of_a_text_sees_each_part(normalizer: Any) -> None:
+    tokenizer = trained_tokenizer(normalizer=normalizer)
+    adapter = adapt(tokenizer)
+    adapter.warm_up()
+    text = "a<|end|> b <think> c"
+    assert adapter.encode_batch([text])[0] == tokenizer.encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize("token", ["a<|", "<|", "e<", "x<", "|>x", ">", "border"])
+def test_a_special_token_that_meets_the_border_between_texts_harms_nothing(token: str) -> None:
+    tokenizer = trained_tokenizer()
+    tokenizer.add_tokens([AddedToken(token, normalized=False)])
+    adapter = adapt(tokenizer)
+    adapter.warm_up()
+    texts = ["a", "x", "e", "b"]
+    expected = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+    assert adapter.encode_batch(texts) == expected
+    assert adapter.encode_ordinary_batch(texts) == expected
+
+
+def test_a_pattern_that_tiktoken_cannot_compile_is_left_to_the_library() -> None:
+    tokenizer = trained_tokenizer(pattern=r"\p{L}{1,300}|[\s\S]")
+    adapter = adapt(tokenizer)
+    adapter.warm_up()
+    assert adapter.encoder == "tokenizers"
+    assert adapter.encode_ordinary("Hello world") == tokenizer.encode("Hello world").ids
+
+
 def test_a_text_that_holds_the_border_between_texts_encodes_alone() -> None:
     from renderers.tokenizers.acceleration import _BORDER
 

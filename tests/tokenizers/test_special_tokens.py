@@ -57,6 +57,9 @@ def test_most_texts_begin_no_special_token() -> None:
     assert matcher.may_stand_in("a < b, <|x|>") == frozenset()
     assert matcher.finds_no_more("<|reserved_1|> <|x|>", "<|reserved_1|> \0\0\0\0\0")
     assert not matcher.finds_no_more("<|res", "\0\0\0\0\0")
+    assert not matcher.finds_no_more(
+        "<|reserved_1|>", "<|re" + "\0" * 10
+    )  # the caller goes on where the template began
 
 
 def test_the_longest_wins_and_normalized_ones_come_second() -> None:

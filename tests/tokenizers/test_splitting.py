@@ -178,6 +178,15 @@ def test_what_makes_a_line_start_firm(pattern: str, starts: int) -> None:
         [split(r"ab|c"), split(r"x+"), BYTES],
         [split(r"[a-m]{1,3}"), split(r"[abc]+"), BYTES],
         [split(r"[ab]+"), split(r"x", "removed", invert=True), BYTES],
+        [
+            split(r"\s*\n|\s*[\r\n]+"),
+            BYTES,
+        ],  # tiktoken's engine takes out what all begin with, and tries in another order
+        [split(r"(?:\s*\n|\s*[\r\n]+)|\s+(?!\S)|[\s\S]"), BYTES],
+        [split(r"(?:(?:a|b)x*b|[ab]x*c)|d"), BYTES],
+        [split(r"a(?:b?c*d|(?:b?)c*e)|d"), BYTES],
+        [split(r"a{3,1}|b"), BYTES],
+        [split(r"#(?:b*|a|s)+|[\s\S]"), BYTES],
         [split(r"x", "removed", invert=True), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)],
     ],
 )
@@ -221,6 +230,17 @@ def test_character_sets_round_trip() -> None:
     assert ranges_of(set_of(characters)) == [(97, 97), (99, 99), (0x4E00, 0x4E7F), (0x10FFFF, 0x10FFFF)]
     assert in_tiktoken(write_set(set_of(characters))) == set_of(characters)
     assert in_tiktoken(write_set(0)) == set_of("") == 0
+
+
+def test_neighbours_that_begin_alike_stay_apart() -> None:
+    for pattern, grouped in (
+        (r"\s*\n|\s*[\r\n]+|\s+(?!\S)|\s+|\S+", r"\s*\n|\s*[\r\n]+|\s+(?!\S)|(?:\s+|\S+)"),
+        (r"\s*\n|\s*[\r\n]+|a|\s+(?!\S)|\s+|\S+", r"(?:\s*\n|\s*[\r\n]+|a)|\s+(?!\S)|(?:\s+|\S+)"),
+        (r"ab*|ac|\s+(?!\S)|\S", r"(?:ab*|ac|\S)|\s+(?!\S)"),
+    ):
+        made = Splitting(component_list(pre_tokenizers.Sequence([split(pattern, "removed", invert=True), BYTES])))
+        assert made.plain_pattern == pattern
+        assert made.pattern == grouped
 
 
 @each_splitter
