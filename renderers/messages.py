@@ -209,11 +209,35 @@ def validate_messages(messages: Sequence[Mapping[str, Any]], *, first_index: int
         MessageError: for anything that is not a list of messages, naming the message and the field.
     """
     require_list(messages)
+    validated: list[Message] = validate_with(_MESSAGES, as_dicts(messages, first_index=first_index), first_index)
+    return validated
+
+
+def validate_with(validator: Any, messages: list[dict[str, Any]], first_index: int = 0) -> Any:
+    """What pydantic's validator of a list of messages makes of these.
+
+    Raises:
+        MessageError: naming the message and the field.
+    """
     try:
-        validated: list[Message] = _MESSAGES.validate_python(as_dicts(messages, first_index=first_index))
+        try:
+            return validator.validate_python(messages)
+        except ValidationError as error:
+            if all(detail["type"] != "invalid_key" for detail in error.errors(include_url=False)):
+                raise
+        return validator.validate_python(_with_text_keys(messages))
     except ValidationError as error:
         raise message_error(error, first_index=first_index) from None
-    return validated
+
+
+def _with_text_keys(value: Any) -> Any:
+    """Messages without the keys that are no text: unknown ones, which are ignored. Arguments stay as they are."""
+    if isinstance(value, list):
+        return [_with_text_keys(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = {key: item for key, item in value.items() if isinstance(key, str)}
+    return {key: item if key == "arguments" else _with_text_keys(item) for key, item in known.items()}
 
 
 def require_list(messages: object) -> None:

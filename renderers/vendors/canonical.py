@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Strict, TypeAdapter, ValidationError
+from pydantic import Strict, TypeAdapter
 from pydantic.dataclasses import dataclass as validated_dataclass
 
 from renderers.errors import MessageError
@@ -15,9 +15,9 @@ from renderers.messages import (
     PlainText,
     as_dicts,
     check_arguments,
-    message_error,
     validate_messages,
     validate_tools,
+    validate_with,
 )
 from renderers.vendors.payloads import Json, plain
 
@@ -44,10 +44,7 @@ def canonical(messages: Sequence[Mapping[str, Any]]) -> list[Json]:
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         validate_messages(messages)  # says what is wrong
     given = as_dicts(messages)
-    try:
-        check_arguments(_MESSAGES.validate_python(given))
-    except ValidationError as error:
-        raise message_error(error) from None
+    check_arguments(validate_with(_MESSAGES, given))
     copies = []
     for index, message in enumerate(given):
         try:
