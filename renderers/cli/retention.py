@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event, current_thread, main_thread
+from types import FrameType
 from typing import Annotated
 
 import orjson
@@ -133,20 +136,40 @@ def _run(source: str, study: Study, report: RetentionReport, workers: int | None
         size, items = path.stat().st_size, items_in(path)
     if workers is None:
         workers = 1 if size is not None and size < _WORTH_WORKERS else os.cpu_count() or 1
+    with _noticed_interrupts() as noticed:
+        try:
+            with _progress(size) as show, closing(tallies(study, items, workers=workers)) as found:
+                for tally in found:
+                    before = len(report.failures)
+                    with interrupts_held_back():  # a chunk is counted as a whole or not at all
+                        report.tally.add(tally)
+                    for failure in report.failures[before:]:
+                        errors.print(f"left out: {failure}", markup=False)
+                    if before < FAILURES_KEPT == len(report.failures):
+                        errors.print("left out: further ones are only counted")
+                    show(report.tally)
+        except KeyboardInterrupt:
+            return True
+        return noticed.is_set()
+
+
+@contextmanager
+def _noticed_interrupts() -> Iterator[Event]:
+    """Sets an event at an interrupt: what is raised inside a destructor or a callback, Python prints and forgets."""
+    noticed = Event()
+
+    def notice(signal_number: int, frame: FrameType | None) -> None:
+        noticed.set()
+        signal.default_int_handler(signal_number, frame)
+
+    if current_thread() is not main_thread():
+        yield noticed
+        return
+    before = signal.signal(signal.SIGINT, notice)
     try:
-        with _progress(size) as show, closing(tallies(study, items, workers=workers)) as found:
-            for tally in found:
-                before = len(report.failures)
-                with interrupts_held_back():  # a chunk is counted as a whole or not at all
-                    report.tally.add(tally)
-                for failure in report.failures[before:]:
-                    errors.print(f"left out: {failure}", markup=False)
-                if before < FAILURES_KEPT == len(report.failures):
-                    errors.print("left out: further ones are only counted")
-                show(report.tally)
-    except KeyboardInterrupt:
-        return True
-    return False
+        yield noticed
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 @contextmanager
