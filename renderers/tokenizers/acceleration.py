@@ -79,6 +79,7 @@ def _meets_border(token: str) -> bool:
     return token in _BORDER or any(token.endswith(_BORDER[:end]) or token.startswith(_BORDER[-end:]) for end in ends)
 
 
+# So many special tokens are told to tiktoken sooner than looked for.
 _FEW = 64
 
 

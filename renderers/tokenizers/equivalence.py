@@ -86,14 +86,14 @@ def judge(tokenizer: Tokenizer, special_token_ids: Collection[int]) -> Verdict:
     try:
         splitting = Splitting(component_list(tokenizer.pre_tokenizer))
         pattern, line_starts = splitting.pattern, splitting.line_starts
-        require_compiled(pattern)
+        _require_compiled(pattern)
         left_out = tokens_to_leave_out(tokenizer, special_token_ids)
     except (UnsupportedPatternError, NotEquivalentError) as error:
         return Verdict(reason=str(error))
     return Verdict(pattern=pattern, left_out=tuple(left_out), line_starts=line_starts)
 
 
-def require_compiled(pattern: str) -> None:
+def _require_compiled(pattern: str) -> None:
     """Raise NotEquivalentError where tiktoken cannot compile a pattern (it is too large, for instance)."""
     from tiktoken import Encoding
 
