@@ -67,7 +67,8 @@ def test_numpy_integers_become_plain() -> None:
     "value",
     [
         None, 5, 5.0, "12", b"12", bytearray(b"1"), memoryview(b"1"), {1, 2}, {5: 6}, {"input_ids": [1]}, iter([1]), object(),
-        [1.0], ["1"], [None], [[1]], [True], [True, False], numpy.array([True]), numpy.array([1.0]), numpy.array([[1, 2]]),
+        [1.0], ["1"], [None], [[1]], [True], [True, False], [5000, True], [True, 1.0], [True, *range(5000)],
+        numpy.array([True]), numpy.array([1.0]), numpy.array([[1, 2]]),
         numpy.array(5), numpy.int64(5), _Tensor(5), _Tensor([[5]]), [float("nan")], [numpy.bool_(True)],
     ],
 )  # fmt: skip
