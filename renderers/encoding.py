@@ -177,24 +177,18 @@ class Encoder:
         found = _line_start_pattern(line_starts).search(text, 0, end)
         return end if found is None else found.end()
 
-    def _encode(self, texts: Iterable[Text]) -> dict[Text, Ids]:
+    def _encode(self, texts: Sequence[Text]) -> list[Ids]:
         """The IDs of texts that encode alone: from the cache, or encoded, all in one batch."""
-        encoded: dict[Text, Ids] = {}
-        missing: dict[Text, None] = {}
-        for text in texts:
-            ids = self._encoded.get(text)
-            if ids is None:
-                missing[text] = None
-            else:
-                encoded[text] = ids
+        known = [self._encoded.get(text) for text in texts]
+        missing: dict[Text, Ids] = {text: () for text, ids in zip(texts, known, strict=True) if ids is None}
         if missing:
             searched = [one[1] for one in missing] if self._sanitize else None
-            # At once, so that no list of integers is left to the garbage collector.
-            found = [*map(tuple, self._tokenizer.encode_batch([one[0] for one in missing], searched))]
-            for text, ids in zip(missing, found, strict=True):
-                encoded[text] = ids
+            batch = self._tokenizer.encode_batch([one[0] for one in missing], searched)
+            # As tuples at once, so that no list of integers is left to the garbage collector.
+            for text, ids in zip(missing, map(tuple, batch), strict=True):
+                missing[text] = ids
                 self._encoded.put(text, ids, 200 + 2 * len(text[0]) + BYTES_PER_TOKEN * len(ids))
-        return encoded
+        return [missing[text] if ids is None else ids for text, ids in zip(texts, known, strict=True)]
 
     def _searched(self, pieces: Sequence[Piece]) -> str:
         """The text of some pieces in which special tokens are searched."""
@@ -269,11 +263,11 @@ class Encoder:
     def _fill(self, parts: list[Ids], missing: Sequence[tuple[int, Text, Fragment | None]]) -> None:
         """Encode what is missing: its place in `parts`, its text, and the fragment whose text it is."""
         encoded = self._encode([text for _, text, _ in missing])
-        for place, text, fragment in missing:
-            parts[place] = encoded[text]
+        for (place, _, fragment), ids in zip(missing, encoded, strict=True):
+            parts[place] = ids
             if fragment is not None:
                 # First the IDs: another thread may be at this fragment, too.
-                fragment.ids = encoded[text]
+                fragment.ids = ids
                 fragment.closed = _NO_TEXT
 
     def _surely_finds_written_tokens(self, fragments: Iterable[Fragment]) -> bool:
@@ -294,7 +288,7 @@ class Encoder:
     def _ids(self, text: Text) -> Ids:
         """The IDs of a text that encodes alone."""
         ids = self._encoded.get(text)
-        return self._encode([text])[text] if ids is None else ids
+        return self._encode([text])[0] if ids is None else ids
 
     def _is_cut(self, fragments: Sequence[Fragment]) -> bool:
         return self._may_cut and self._tokenizer.needs_whole_text(_text_of(_pieces_of(fragments)))

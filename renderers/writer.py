@@ -67,9 +67,9 @@ class Writer:
         if start is None:
             start = self.reply_starts[0] if self.reply_starts else len(self.pieces)
         self.reply_starts = [start]
-        header = [(text, with_owner(label, TEMPLATE), from_caller) for text, label, from_caller in self.pieces[:start]]
-        reply = [(text, with_owner(label, POLICY), from_caller) for text, label, from_caller in self.pieces[start:]]
-        self.pieces = header + reply
+        template, policy = self._scaffold, with_owner(self._scaffold, POLICY)
+        header = [(text, template, from_caller) for text, _, from_caller in self.pieces[:start]]
+        self.pieces = header + [(text, policy, from_caller) for text, _, from_caller in self.pieces[start:]]
 
     def _after(self, prompt: str) -> int | None:
         """Index of the piece after `prompt`, where the text of the pieces begins with it.

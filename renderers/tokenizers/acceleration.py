@@ -69,8 +69,9 @@ def _release(package: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version(package))[:2])
 
 
-# Stands between texts that are encoded in one call. No text that holds it goes that way.
-_BORDER = "<|\U0010fffd border of texts \U0010fffd|>"
+# Stands between texts that are encoded in one call. No text that holds it goes that way. In ASCII, which keeps the joined
+# text of ASCII texts in one byte a character, as tiktoken takes it.
+_BORDER = "\x1d border of texts \x1d"
 
 
 def _meets_border(token: str) -> bool:
