@@ -196,7 +196,7 @@ class DeepSeekV4Renderer(DsmlRenderer[DeepSeekV4Config]):
 
     def write_input(self, out: Writer, turn: Turn) -> None:
         """Users' messages and results that follow each other share a turn, an empty line between them."""
-        if turn.role == "developer" and turn.index < turn.floor and self._drops(turn.tools, turn.state):
+        if turn.role == "developer" and turn.precedes_floor and self._drops(turn.tools, turn.state):
             detail = "with drop_thinking the encoder drops a developer message before the last user message or result"
             out.damage("dropped_message", turn.index, detail)
             return

@@ -83,6 +83,32 @@ class History(NamedTuple):
         return None
 
 
+class Sight(NamedTuple):
+    """What a message sees from its place of the messages after it. All that is written of it follows from both.
+
+    Attributes:
+        side: before, at or after the last message whose reasoning is dropped: -1, 0 or 1.
+        next_role: the role of the next message, None at the end.
+        follows_last_query: whether no user's query comes after it.
+        ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
+        ended: nothing follows the last message, not even a generation prompt.
+        is_open: the message is a prefill that the model continues.
+        landing: role and family's state before the place to which the format moves it; None where it stays.
+    """
+
+    side: int = 1
+    next_role: str | None = None
+    follows_last_query: bool = True
+    ahead: Any = None
+    ended: bool = False
+    is_open: bool = False
+    landing: tuple[str | None, Any] | None = None
+
+
+#: So many fields of a sight make a difference only to a message that asks for them; the rest always does.
+ASKABLE = Sight._fields.index("is_open")
+
+
 @dataclass(slots=True)
 class Turn:
     """One message as a format sees it.
@@ -93,31 +119,25 @@ class Turn:
         content: its content as one text; "" where there is none.
         reasoning: its reasoning, or None. For an assistant message it may have been taken out of the content, where
             the format does that.
-        floor: index of the last message whose reasoning the retention rule in force drops.
-        follows_last_query: whether no user's query comes after it.
-        previous_role, next_role: roles of its neighbours, None at the ends.
+        previous_role: role of the message before, None at the beginning.
         tool_name: for a tool message the tool that it answers for, where that is known.
         state: the family's state before this message.
-        ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
         tools: the tools of the conversation.
-        is_open: the message is a prefill that the model continues.
-        ended: nothing follows the last message, not even a generation prompt.
+        sight: what it sees of the messages after it. A format reads the properties below instead, so that it is known
+            what its text depends on.
+        asked: the fields of `sight` that were read, as bits: the first field is the lowest.
     """
 
     message: Message
     index: int
     content: str
     reasoning: str | None
-    floor: int
-    follows_last_query: bool
     previous_role: str | None
-    next_role: str | None
-    tool_name: str | None = None
-    state: Any = None
-    ahead: Any = None
-    tools: Tools = NO_TOOLS
-    is_open: bool = False
-    ended: bool = False
+    tool_name: str | None
+    state: Any
+    tools: Tools
+    sight: Sight
+    asked: int = 0
 
     @property
     def role(self) -> str:
@@ -125,19 +145,55 @@ class Turn:
         return self.message.role
 
     @property
-    def keeps_reasoning(self) -> bool:
-        """Whether the retention rule in force keeps the reasoning of this message."""
-        return self.index > self.floor
-
-    @property
     def is_first(self) -> bool:
         """Whether it opens the conversation."""
         return self.index == 0
 
     @property
+    def keeps_reasoning(self) -> bool:
+        """Whether the retention rule in force keeps the reasoning of this message."""
+        self.asked |= 1
+        return self.sight.side > 0
+
+    @property
+    def precedes_floor(self) -> bool:
+        """Whether the retention rule in force drops the reasoning of a later message."""
+        self.asked |= 1
+        return self.sight.side < 0
+
+    @property
+    def next_role(self) -> str | None:
+        """Role of the next message, None at the end."""
+        self.asked |= 2
+        return self.sight.next_role
+
+    @property
     def is_last(self) -> bool:
         """Whether it ends the conversation as far as it goes."""
         return self.next_role is None
+
+    @property
+    def follows_last_query(self) -> bool:
+        """Whether no user's query comes after it."""
+        self.asked |= 4
+        return self.sight.follows_last_query
+
+    @property
+    def ahead(self) -> Any:
+        """What the family looks ahead for, see `FamilyRenderer.look_ahead`."""
+        self.asked |= 8
+        return self.sight.ahead
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing follows the last message, not even a generation prompt."""
+        self.asked |= 16
+        return self.sight.ended
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the message is a prefill that the model continues."""
+        return self.sight.is_open
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,39 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from renderers.cache import GenerationCache
-from renderers.conversation import NEVER, History
+from renderers.conversation import ASKABLE, NEVER, History, Sight
 from renderers.encoding import BYTES_PER_TOKEN, CACHE_BYTES, Fragment
 from renderers.labels import Runs
 from renderers.messages import Message
 from renderers.rendered import Damage, Ids
 
-
-class Sight(NamedTuple):
-    """What a message sees from its place of the messages after it. All that is written of it follows from both.
-
-    Attributes:
-        side: before, at or after the last message whose reasoning is dropped: -1, 0 or 1.
-        next_role: the role of the next message, None at the end.
-        follows_last_query: whether no user's query comes after it.
-        ahead: what the family looks ahead for, see `FamilyRenderer.look_ahead`.
-        is_open: the message is a prefill that the model continues.
-        ended: nothing follows the last message, not even a generation prompt.
-        landing: role and family's state before the place to which the format moves it; None where it stays.
-    """
-
-    side: int
-    next_role: str | None
-    follows_last_query: bool
-    ahead: Any
-    is_open: bool
-    ended: bool
-    landing: tuple[str | None, Any] | None
-
-
-_NOTHING: Final = Sight(0, None, False, None, False, False, None)
+_NOTHING: Final = Sight()
 
 
 @dataclass(slots=True, eq=False)
@@ -50,16 +28,28 @@ class Written(Fragment):
     """What was made of a message: its text, encoded as far as its neighbours cannot matter.
 
     Attributes:
-        sight: what the message saw.
+        sight: what the message saw, or another sight that makes no difference.
+        asked: the fields of its sight that the format asked for, as bits; see `Turn.asked`.
         damages: what the format loses of it.
         reasoning_at: its index in the conversation, where it stands there with reasoning of its own; else `NEVER`.
     """
 
     sight: Sight = _NOTHING
+    asked: int = 0
     damages: Sequence[Damage] = ()
     reasoning_at: int = NEVER
 
+    def serves(self, seen: tuple[object, ...]) -> bool:
+        """Whether the same would be written for another sight: one that differs in what nobody asked for."""
+        answers = _ANSWERS[self.asked]
+        return bool(answers(self.sight) == answers(seen))
 
+
+#: Of a sight the fields that were asked for, and those that always make a difference, by the bits of `Turn.asked`.
+_ANSWERS: Final = [
+    itemgetter(*[place for place in range(len(Sight._fields)) if place >= ASKABLE or asked >> place & 1])
+    for asked in range(1 << ASKABLE)
+]
 PlaceKey: TypeAlias = tuple[int, bytes]
 #: For so many sights is a message remembered.
 _SIGHTS = 8
@@ -87,6 +77,17 @@ class PlacedMessage:
     key: PlaceKey | None = None
     number: int = 0
     written: tuple[Written, ...] = ()
+
+    def written_for(self, seen: tuple[object, ...]) -> Written | None:
+        """What was made of it where it saw this, a `Sight` or its fields; None where that is not known."""
+        for one in self.written:
+            if one.sight == seen:
+                return one
+        for one in self.written:
+            if one.serves(seen):
+                one.sight = Sight._make(seen)
+                return one
+        return None
 
     def add(self, written: Written) -> None:
         """Remember what was made of it; of the oldest sights nothing is remembered."""

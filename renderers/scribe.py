@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from renderers.cache import GenerationCache
-from renderers.conversation import NEVER, History, Turn
+from renderers.conversation import NEVER, History, Sight, Turn
 from renderers.encoding import CACHE_BYTES, Encoder, Fragment
 from renderers.labels import Runs, message_of
 from renderers.messages import (
@@ -22,7 +22,7 @@ from renderers.messages import (
     require_list,
     validate_messages,
 )
-from renderers.placing import PlaceCache, PlacedMessage, Sight, Written
+from renderers.placing import PlaceCache, PlacedMessage, Written
 from renderers.rendered import Ids
 from renderers.writer import Piece, Writer
 
@@ -121,18 +121,16 @@ class Scribe:
                 messages[place + 1].role if place + 1 < len(messages) else None,
                 index >= last.last_query,
                 ahead[position] if ahead else None,
-                open_last and place == len(messages) - 1,
                 last.ended,
+                open_last and place == len(messages) - 1,
                 None if place == position else (history.last_role, history.state),
             )
-            for one in placed.written:
-                if one.sight == seen:
-                    break
-            else:
+            one = placed.written_for(seen)
+            if one is None:
                 sight = sights.get(seen)
                 if sight is None:
                     sight = sights[seen] = Sight(*seen)
-                one = self._write_one(position, placed, history, sight, floor)
+                one = self._write_one(position, placed, history, sight)
                 placed.add(one)
                 self.cache.put(placed)
             written.append(one)
@@ -140,7 +138,7 @@ class Scribe:
         # A prefill is not yet a message: the reply that continues it is.
         return written, (histories[-2] if open_last else last).with_reasoning_at(first_reasoning)
 
-    def _write_one(self, position: int, placed: PlacedMessage, history: History, sight: Sight, floor: int) -> Written:
+    def _write_one(self, position: int, placed: PlacedMessage, history: History, sight: Sight) -> Written:
         """Write one message, which lands behind `history`."""
         message, role = placed.message, placed.message.role
         reasoning = None
@@ -148,22 +146,16 @@ class Scribe:
             reasoning, content = self._renderer.split_reasoning(message)
         else:
             content = self._renderer.text_of(message)
-        _, next_role, follows_last_query, ahead, is_open, ended, _ = sight
         turn = Turn(
             message,
             placed.before.length,
             content,
             reasoning,
-            floor,
-            follows_last_query,
             history.last_role,
-            next_role,
             placed.tool_name,
             history.state,
-            ahead,
             history.tools,
-            is_open,
-            ended,
+            sight,
         )
         out = Writer()
         out.begin(position, role)
@@ -174,10 +166,11 @@ class Scribe:
                 out.mark_sampled(self._renderer.prompt_text(history.state))
             if reasoning is not None and turn.keeps_reasoning and self._renderer.is_reasoning(reasoning):
                 reasoning_at = turn.index
-        if is_open:
+        if sight.is_open:
             out.cut_after_body()
-        pieces, damages = tuple(out.pieces), tuple(out.damages)
-        written = Written(pieces, sight=sight, damages=damages, reasoning_at=reasoning_at)
+        written = Written(
+            tuple(out.pieces), sight=sight, asked=turn.asked, damages=tuple(out.damages), reasoning_at=reasoning_at
+        )
         self._encoder.cut(written)
         return written
 

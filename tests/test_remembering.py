@@ -77,6 +77,7 @@ def related(messages: list[dict[str, Any]], others: list[dict[str, Any]]) -> Ite
     """Conversations that share messages with one: parts of it, more than it, changed in place, in another order."""
     yield messages
     yield messages[: len(messages) // 2 + 1]
+    yield [*messages, {"role": "user", "content": "And now?"}]
     yield [*messages, *others]
     yield [*others, *messages]
     changed = messages[0]
@@ -229,6 +230,31 @@ def test_nothing_is_encoded_or_written_twice(family: str, monkeypatch: pytest.Mo
     assert written <= 4  # the new ones, and those whose neighbours changed
     assert len(rendered.sampled_mask) == len(rendered)
     assert counter.take()[1] == 0  # labels encode nothing
+
+
+@pytest.mark.filterwarnings("ignore::renderers.DamageWarning")
+@pytest.mark.parametrize("family", ["qwen3", "glm4.5", "deepseek-v3.1", "deepseek-v3.2", "kimi-k2", "gpt-oss"])
+@pytest.mark.parametrize("retention", [None, "all"])
+def test_a_new_question_writes_anew_what_it_changes(
+    family: str, retention: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = remembering(family, 0)
+    renderer = type(known)(known.tokenizer, known.config.model_copy(update={"thinking_retention": retention}))
+    counter = Counter(monkeypatch)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "How warm is it?"}]
+    for number in range(20):
+        call = {"id": f"functions.f:{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        messages.append({"role": "assistant", "reasoning_content": "Hm.", "content": "", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": "18 C"})
+    renderer.render(messages, add_generation_prompt=True)
+    assert counter.take()[2] == len(messages)
+    longer = [*messages, {"role": "assistant", "content": "Warm."}, {"role": "user", "content": "And now?"}]
+    renderer.render(longer, add_generation_prompt=True)
+    # The question takes the reasoning of all twenty replies away, but changes no result.
+    assert counter.take()[2] <= (3 if retention == "all" else 23)
+    renderer.render(messages, add_generation_prompt=True)
+    renderer.render([*longer, {"role": "assistant", "content": "Warm."}], add_generation_prompt=True)
+    assert counter.take()[2] <= 2
 
 
 def test_the_rollouts_of_a_group_share_one_render(monkeypatch: pytest.MonkeyPatch) -> None:
