@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from golden import reference
 from golden.scenario import Scenario
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-import reference
 
 
 def models() -> frozenset[str]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from reference import HAS_ASSETS, load_tokenizer
+
+from golden.reference import HAS_ASSETS, load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from profiles import PROFILES
-from reference import ASSETS, HAS_ASSETS, load_tokenizer, profile_of, template_text
-
+from golden.profiles import PROFILES
+from golden.reference import ASSETS, HAS_ASSETS, load_tokenizer, profile_of, template_text
 from renderers import DefaultRenderer, DefaultRendererConfig, create_renderer
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference import ASSETS, encode, load_tokenizer
-
+from golden.reference import ASSETS, encode, load_tokenizer
 from renderers.errors import RendererError
 
 #: A case that names a model which `models.json` does not have, by what it needs instead.

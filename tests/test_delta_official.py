@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from default_renderers import MODELS, default_renderer, profile
 from hypothesis import given, settings
-from reference import converted
 
+from golden.reference import converted
 from renderers import BridgeRefusal, DamageWarning, DefaultRenderer, RendererError
 from renderers.testing.strategies import continuations, rollouts
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference import HAS_ASSETS, load_tokenizer
 
 import renderers
+from golden.reference import HAS_ASSETS, load_tokenizer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]

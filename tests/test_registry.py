@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from reference import HAS_ASSETS, entry, load_tokenizer
 from tokenizers import Tokenizer, models
 
 from families.qwen3 import Qwen3Config, Qwen3Renderer
+from golden.reference import HAS_ASSETS, entry, load_tokenizer
 from renderers import (
     ConfigError,
     DefaultRenderer,

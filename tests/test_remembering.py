@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profiles import PROFILES
 
+from golden.profiles import PROFILES
 from renderers import DamageError, MessageError, Renderer, RendererError, create_renderer
 from renderers.family import FamilyRenderer
 from renderers.registry import known_revisions

@@ -73,6 +73,13 @@ def test_families_know_only_the_framework() -> None:
         assert not others, f"{name} imports {others}"
 
 
+def test_nothing_imports_the_tests() -> None:
+    of_tests = {path.stem for path in (REPOSITORY / "tests").rglob("*.py")} - {"conftest"}
+    for package in ("renderers", "families", "golden", "benchmarks"):
+        for name, path in _modules(package):
+            assert not of_tests & {one.split(".")[0] for one in _imports(path)}, name
+
+
 def test_every_module_has_a_layer() -> None:
     for name, _ in _modules("renderers"):
         assert name == "renderers" or _layer(name) is not None, name

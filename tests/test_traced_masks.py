@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from default_renderers import MODELS, default_renderer, profile
 from hypothesis import given, settings
-from reference import converted, entry, load_tokenizer
 
+from golden.reference import converted, entry, load_tokenizer
 from renderers import (
     DamageError,
     DamageWarning,

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from reference import load_tokenizer
 from vllm_cases import CASES, ENDPOINTS, PROMPT, Case
 
+from golden.reference import load_tokenizer
 from renderers import Trajectory, create_renderer
 from renderers.engines import (
     EngineRequestError,

@@ -107,8 +107,8 @@ def serving(environment: Path) -> Iterator[str]:
 
 
 def _write_model(folder: Path) -> None:
-    sys.path.insert(0, str(TESTS.parent))
-    from reference import ASSETS, template_text
+    sys.path.insert(0, str(TESTS.parents[1]))
+    from golden.reference import ASSETS, template_text
 
     tokenizer = ASSETS / "tokenizers" / "qwen3"
     if not tokenizer.is_dir():

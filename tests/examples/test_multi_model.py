@@ -8,8 +8,8 @@ from pathlib import Path
 
 import multi_model
 import pytest
-from reference import load_tokenizer
 
+from golden.reference import load_tokenizer
 from renderers import Trajectory, create_renderer
 from renderers.engines import SamplingParams
 from renderers.trajectory import assert_token_in_token_out

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reference import HAS_ASSETS
-from vendor_encoders import has_encoders
+from golden.reference import HAS_ASSETS
+from golden.vendor_encoders import has_encoders
 
 collect_ignore_glob = [] if HAS_ASSETS else ["test_*.py"]
 if not has_encoders():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from reference import load_tokenizer
-
+from golden.reference import load_tokenizer
 from renderers import BridgeRefusal, DamageWarning, create_renderer
 
 V3, R1, V31 = "deepseek-ai/DeepSeek-V3", "deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3.1"

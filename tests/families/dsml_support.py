@@ -6,9 +6,8 @@ import json
 import warnings
 from typing import Any
 
-from reference import encode, load_tokenizer, reference_for, vectors
-from vendor_encoders import has_encoder
-
+from golden.reference import encode, load_tokenizer, reference_for, vectors
+from golden.vendor_encoders import has_encoder
 from renderers import DamageWarning, create_renderer
 
 V32 = "deepseek-ai/DeepSeek-V3.2"

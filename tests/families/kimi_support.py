@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from reference import load_tokenizer
-
+from golden.reference import load_tokenizer
 from renderers import DamageWarning, create_renderer
 
 INSTRUCT = "moonshotai/Kimi-K2-Instruct"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from reference import encode, load_tokenizer
-
+from golden.reference import encode, load_tokenizer
 from renderers import BridgeRefusal, DamageWarning, RenderedTokens, create_renderer
 
 TOOLS = [

@@ -37,12 +37,12 @@ from deepseek_support import (
     text_of,
 )
 from hypothesis import given, settings
-from profiles import PROFILES
 from public_cases import cases, check_case
-from reference import needs_assets, reference_for, reference_text
 
 from families.deepseek_v3 import DeepSeekV3Config
 from families.deepseek_v31 import DeepSeekV31Config
+from golden.profiles import PROFILES
+from golden.reference import reference_for, reference_text
 from renderers import (
     ConfigError,
     DamageError,
@@ -55,7 +55,7 @@ from renderers.testing import Conversation, conversations
 from renderers.testing.checks import check_alignment, check_mask_by_rule, check_render_parity
 from renderers.testing.suite import check_renderer
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 # The common properties --------------------------------------------------------------------------------------------------
 

@@ -29,11 +29,11 @@ from dsml_support import (
     text_of,
 )
 from hypothesis import settings
-from profiles import PROFILES
 from public_cases import cases, check_case
-from reference import encode, load_tokenizer
 
 from families.deepseek_v32 import DeepSeekV32Config
+from golden.profiles import PROFILES
+from golden.reference import encode, load_tokenizer
 from renderers import (
     ConfigError,
     DamageError,

@@ -33,9 +33,8 @@ from deepseek_support import (
     result,
     text_of,
 )
-from reference import needs_assets
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 # Bridges ----------------------------------------------------------------------------------------------------------------
 

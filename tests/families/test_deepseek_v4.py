@@ -28,11 +28,11 @@ from dsml_support import (
     text_of,
 )
 from hypothesis import settings
-from profiles import PROFILES
 from public_cases import cases, check_case
-from reference import encode
 
 from families.deepseek_v4 import ABSOLUTE_EFFORT, BEYOND_EFFORT, DeepSeekV4Config
+from golden.profiles import PROFILES
+from golden.reference import encode
 from renderers import ConfigError, DamageError, DamageWarning, UnsupportedMessageError
 from renderers.testing.suite import check_renderer
 
@@ -81,8 +81,7 @@ def test_public_case(case: dict[str, Any]) -> None:
     ],
 )
 def test_resolution_by_model_id(model: str, revision: str) -> None:
-    from reference import load_tokenizer
-
+    from golden.reference import load_tokenizer
     from renderers import create_renderer
 
     assert create_renderer(load_tokenizer(V4), model=model).config == DeepSeekV4Config(revision=revision)
@@ -115,8 +114,7 @@ def test_contradictory_settings(contradiction: dict[str, Any]) -> None:
     ],
 )
 def test_reasoning_effort(revision: Any, effort: Any, text: str) -> None:
-    from reference import load_tokenizer
-
+    from golden.reference import load_tokenizer
     from renderers import create_renderer
 
     config = DeepSeekV4Config(revision=revision, thinking_mode="thinking", reasoning_effort=effort)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from dsml_support import V4, V32, make
 from hypothesis import given
-from profiles import PROFILES
-from vendor_encoders import has_encoder, parsed_reply
 
+from golden.profiles import PROFILES
+from golden.vendor_encoders import has_encoder, parsed_reply
 from renderers import RendererError
 from renderers.testing import Conversation, replies
 from renderers.testing.checks import reply_tokens

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from public_cases import cases, check_case
-from reference import encode, load_tokenizer, profile_of, reference_for, reference_text
 
 from families.glm import GLM5Config, GLM45Config
+from golden.reference import encode, load_tokenizer, profile_of, reference_for, reference_text
 from renderers import (
     BridgeRefusal,
     ConfigError,

@@ -10,13 +10,13 @@ from datetime import date
 from typing import Any
 
 import pytest
-from harmony_library import HAS_LIBRARY
 from hypothesis import settings
-from profiles import GPT_OSS_HARMONY, GPT_OSS_TEMPLATE
 from public_cases import cases, check_case
-from reference import load_tokenizer, reference_ids, vectors
 
 from families.gpt_oss import GptOssConfig
+from golden.harmony_library import HAS_LIBRARY
+from golden.profiles import GPT_OSS_HARMONY, GPT_OSS_TEMPLATE
+from golden.reference import load_tokenizer, reference_ids, vectors
 from renderers import (
     BridgeRefusal,
     ConfigError,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harmony_library import HAS_LIBRARY, library_messages
-from reference import ASSETS, load_tokenizer
 
+from golden.harmony_library import HAS_LIBRARY, library_messages
+from golden.reference import ASSETS, load_tokenizer
 from renderers import ParsedResponse, create_renderer
 from renderers.testing.checks import check_parse_never_raises, check_stream_equals_batch
 

@@ -26,11 +26,11 @@ from kimi_support import (
     result,
     text_of,
 )
-from profiles import PROFILES
 from public_cases import cases, check_case
-from reference import ASSETS, entry, reference_ids, vectors
 
 from families.kimi import KimiK2Config, KimiK25Config, declared_tools
+from golden.profiles import PROFILES
+from golden.reference import ASSETS, entry, reference_ids, vectors
 from renderers import (
     ConfigError,
     DamageError,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from public_cases import cases, check_case
-from reference import load_tokenizer, profile_of, reference_for
 
 from families.qwen3 import Qwen3Config
+from golden.reference import load_tokenizer, profile_of, reference_for
 from renderers import BridgeRefusal, DamageError, DamageWarning, RefusalReason, RenderedTokens, create_renderer
 from renderers.testing.suite import check_renderer
 

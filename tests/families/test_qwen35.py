@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 from public_cases import cases, check_case
 from qwen_support import TOOLS, assistant, bridged, make, rendered, sampled_texts, system, text_of, tool, user
-from reference import encode, load_tokenizer, profile_of, reference_for, reference_text
 
 from families.qwen35 import Qwen35Config
+from golden.reference import encode, load_tokenizer, profile_of, reference_for, reference_text
 from renderers import (
     ConfigError,
     DamageError,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from qwen_support import TOOLS, assistant, bridged, make, sampled_texts, system, text_of, tool, user
-from reference import encode, load_tokenizer, profile_of, reference_for, reference_text
 
 from families.qwen3_coder import Qwen3CoderConfig
+from golden.reference import encode, load_tokenizer, profile_of, reference_for, reference_text
 from renderers import ConfigError, MessageError, RenderedTokens, ToolsError, create_renderer
 from renderers.testing.suite import check_renderer
 

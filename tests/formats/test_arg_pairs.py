@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from reference import encode, needs_assets
 
+from golden.reference import encode
 from renderers import CallStatus, ParsedResponse, create_renderer
 from renderers.testing.checks import check_parse_never_raises, check_stream_equals_batch
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 OK, INCOMPLETE, MALFORMED = CallStatus.OK, CallStatus.INCOMPLETE, CallStatus.MALFORMED
 MODEL = "zai-org/GLM-5"

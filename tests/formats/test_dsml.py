@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from reference import encode, needs_assets
 
+from golden.reference import encode
 from renderers import CallStatus, ParsedResponse, create_renderer
 from renderers.testing.checks import check_parse_never_raises, check_stream_equals_batch, joined_deltas
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 OK, INCOMPLETE, MALFORMED = CallStatus.OK, CallStatus.INCOMPLETE, CallStatus.MALFORMED
 MODEL = "deepseek-ai/DeepSeek-V4-Flash"

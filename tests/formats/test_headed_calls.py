@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from reference import needs_assets
 
 from renderers import CallStatus, create_renderer
 from renderers.formats.headed_calls import read_call_id
 from renderers.testing.checks import check_stream_equals_batch, joined_deltas
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 OPEN, SEPARATOR, CLOSE = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
 

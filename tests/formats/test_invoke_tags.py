@@ -12,9 +12,8 @@ import pytest
 from byte_renderers import byte_renderer, ids, outcomes, parser
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from profiles import MINIMAX_M2
-from reference import needs_assets
 
+from golden.profiles import MINIMAX_M2
 from renderers import DefaultRendererConfig, create_renderer
 from renderers.testing import Conversation, replies
 from renderers.testing.checks import check_stream_equals_batch
@@ -188,7 +187,7 @@ def official(official_tokenizer: Callable[[str], Any]) -> Any:
     return create_renderer(official_tokenizer(MODEL), DefaultRendererConfig(stop_tokens=(STOP,), **NAMES))
 
 
-@needs_assets
+@pytest.mark.needs_assets
 @settings(max_examples=EXAMPLES)
 @given(replies(MINIMAX_M2))
 def test_what_the_template_prints_comes_back(official: Any, case: tuple[Conversation, dict[str, Any]]) -> None:

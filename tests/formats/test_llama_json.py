@@ -12,9 +12,8 @@ import pytest
 from byte_renderers import byte_renderer, ids, outcomes, parser
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from profiles import LLAMA3
-from reference import needs_assets
 
+from golden.profiles import LLAMA3
 from renderers import DefaultRendererConfig, ParsedResponse, Region, create_renderer
 from renderers.testing import Conversation, replies
 from renderers.testing.checks import check_stream_equals_batch, joined_deltas
@@ -252,7 +251,7 @@ def official(request: Any, official_tokenizer: Callable[[str], Any]) -> Any:
     return create_renderer(official_tokenizer(request.param), config)
 
 
-@needs_assets
+@pytest.mark.needs_assets
 @settings(max_examples=EXAMPLES)
 @given(replies(LLAMA3))
 def test_what_the_template_prints_comes_back(official: Any, case: tuple[Conversation, dict[str, Any]]) -> None:
@@ -270,7 +269,7 @@ def test_what_the_template_prints_comes_back(official: Any, case: tuple[Conversa
     assert parsed.content == ("" if functions else (message.get("content") or "").strip())
 
 
-@needs_assets
+@pytest.mark.needs_assets
 def test_a_built_in_tool_as_the_template_prints_it(official_tokenizer: Callable[[str], Any]) -> None:
     builtin = {"builtin_tools": ["brave_search"]}
     config = DefaultRendererConfig(tool_parser="llama3_json", stop_tokens=(END, MESSAGE_END), template_kwargs=builtin)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import encode, load_tokenizer, needs_assets
 
+from golden.reference import encode, load_tokenizer
 from renderers import CallStatus, ParsedResponse, create_renderer
 from renderers.formats.named import named_grammar
 from renderers.testing.checks import check_parse_never_raises, check_stream_equals_batch
 from renderers.tokenizers import adapt
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 OK, INCOMPLETE, MALFORMED = CallStatus.OK, CallStatus.INCOMPLETE, CallStatus.MALFORMED
 INVALID = CallStatus.INVALID_ARGUMENTS

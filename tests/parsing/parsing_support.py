@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from reference import ASSETS, HAS_ASSETS
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from golden.reference import ASSETS, HAS_ASSETS
 from renderers.formats.hermes import JsonToolCalls
 from renderers.parsed import Delta, ParsedResponse, Region
 from renderers.parsing import BoundGrammar, Reasoning, ReplyGrammar

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from reference import ASSETS
 
+from golden.reference import ASSETS
 from renderers.errors import TemplateError
 from renderers.template import PlainTemplate, TracedTemplate, TracedText
 from renderers.template.sources import flatten

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from reference import load_tokenizer
 from template_cases import OFFICIAL
 
+from golden.reference import load_tokenizer
 from renderers.template import Report, diagnose, is_prefix_preserving
 from renderers.template.doctor import CheckStatus, RowStatus
 

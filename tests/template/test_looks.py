@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from default_renderers import MODELS
-from reference import template_text
 
+from golden.reference import template_text
 from renderers.template.environment import make_environment
 from renderers.template.looks import Looks, looks_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from profiles import QWEN3
-from reference import needs_assets, reference_for
 
+from golden.profiles import QWEN3
+from golden.reference import reference_for
 from renderers import BridgeRefusal, ParsedResponse, RefusalReason, Region, Span, create_renderer
 from renderers.testing import Choices, Continuation, Conversation, Rollout, checks
 from renderers.testing.suite import check_renderer
@@ -15,7 +15,7 @@ from renderers.testing.suite import check_renderer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 MODEL = "Qwen/Qwen3-8B"
 REFERENCE = reference_for(MODEL)

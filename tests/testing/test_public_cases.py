@@ -10,12 +10,12 @@ from typing import Any
 import public_cases
 import pytest
 from public_cases import cases, check_case
-from reference import ASSETS, HAS_ASSETS, NoReferenceError, encode, needs_assets, reference_ids
 
+from golden.reference import ASSETS, HAS_ASSETS, NoReferenceError, encode, reference_ids
 from renderers.errors import TemplateError
 from renderers.parsed import CallStatus, ParsedResponse, ParsedToolCall
 
-pytestmark = needs_assets
+pytestmark = pytest.mark.needs_assets
 
 
 def _all_cases() -> list[dict[str, Any]]:

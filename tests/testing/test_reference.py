@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from profiles import DEEPSEEK_V3, GLM45, QWEN3, QWEN3_2025_04, QWEN3_CODER, QWEN35
-from reference import (
+
+from golden.profiles import DEEPSEEK_V3, GLM45, QWEN3, QWEN3_2025_04, QWEN3_CODER, QWEN35
+from golden.reference import (
     NoReferenceError,
     converted,
     encode,
     load_tokenizer,
-    needs_assets,
     reference_ids,
     reference_text,
     vectors,
@@ -63,7 +63,7 @@ def test_arguments_are_parsed_or_dumped_where_they_must_be() -> None:
         converted(_with_arguments("[1]"), GLM45)
 
 
-@needs_assets
+@pytest.mark.needs_assets
 def test_text_and_ids() -> None:
     messages = [{"role": "user", "content": "hi"}]
     text = reference_text("Qwen/Qwen3-8B", messages, None, True, {"enable_thinking": False})
@@ -73,7 +73,7 @@ def test_text_and_ids() -> None:
     assert load_tokenizer("Qwen/Qwen3-8B").decode(ids) == text
 
 
-@needs_assets
+@pytest.mark.needs_assets
 def test_where_there_is_no_template() -> None:
     with pytest.raises(NoReferenceError, match="no template"):
         reference_text("deepseek-ai/DeepSeek-V4-Flash", [{"role": "user", "content": "hi"}])
@@ -81,7 +81,7 @@ def test_where_there_is_no_template() -> None:
         reference_text("moonshotai/Kimi-K2.5", [{"role": "user", "content": "hi"}], [{"type": "function"}])
 
 
-@needs_assets
+@pytest.mark.needs_assets
 @pytest.mark.parametrize("name", ["kimi-k2.5", "kimi-k2.6"])
 def test_recorded_conversations_without_tools(name: str) -> None:
     model = f"moonshotai/{name.replace('kimi-k', 'Kimi-K')}"

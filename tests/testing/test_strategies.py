@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, find, given, settings
-from profiles import PROFILES, QWEN3, QWEN35
-from reference import NoReferenceError, needs_assets, reference_text
 
+from golden.profiles import PROFILES, QWEN3, QWEN35
+from golden.reference import NoReferenceError, reference_text
 from renderers.testing import (
     Choices,
     Continuation,
@@ -39,7 +39,7 @@ def _collected(strategy: Any, count: int = 400) -> list[Any]:
     return found
 
 
-@needs_assets
+@pytest.mark.needs_assets
 @pytest.mark.parametrize("model", [model for model in PROFILES if not model.startswith("meta-llama/")])
 def test_official_templates_render_what_their_profile_generates(model: str) -> None:
     @_FEW
@@ -60,7 +60,7 @@ def test_official_templates_render_what_their_profile_generates(model: str) -> N
     renders()
 
 
-@needs_assets
+@pytest.mark.needs_assets
 @pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "Qwen/Qwen3.5-35B-A3B", "zai-org/GLM-5", "openai/gpt-oss-20b"])
 def test_official_templates_render_continuations(model: str) -> None:
     @_FEW

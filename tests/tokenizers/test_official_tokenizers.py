@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import ASSETS
 from sample_texts import TEXTS, fuzzed_text
 from tiny_tokenizers import without_added_tokens
 from tokenizers import Tokenizer
 
+from golden.reference import ASSETS
 from renderers.tokenizers import adapt
 
 FOLDERS = sorted(path.parent for path in (ASSETS / "tokenizers").glob("*/tokenizer.json"))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profiles import PROFILES
-from reference import HAS_ASSETS
 from trajectory_support import RENDERERS, Harness, check_samples, check_tree, model, model_of
 
+from golden.profiles import PROFILES
+from golden.reference import HAS_ASSETS
 from renderers import create_renderer
 from renderers.testing import Choices
 from renderers.trajectory import assert_token_in_token_out, from_table, to_table

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profiles import PROFILES
 from trajectory_support import RENDERERS, model
 
+from golden.profiles import PROFILES
 from renderers import NotOnPolicyError, Owner, RendererError, TrajectoryError, UnknownMaskError, create_renderer
 from renderers.testing import conversations
 from renderers.testing.support import damage_allowed

@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from profiles import PROFILES
-
+from golden.profiles import PROFILES
 from renderers import DefaultRendererConfig, RendererError, Trajectory, create_renderer
 from renderers.labels import is_sampled
 from renderers.testing import Choices, Conversation

@@ -49,16 +49,22 @@ def has_encoders() -> bool:
     return any(map(has_encoder, _SOURCES))
 
 
+def module_at(path: Path) -> Any:
+    """The module in a file that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @functools.cache
 def _encoder(model: str) -> Any:
     path = _path(model)
     if path is None:
         raise LookupError(f"the encoder of {model} is not here")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_at(path)
     if path.stem == "encoding_dsv32":  # the copy has lost the blank lines of this text, which the vectors show
         module.TOOLS_SYSTEM_TEMPLATE = f"{TOOLS_HEAD.lstrip()}\n{{tool_schemas}}{TOOLS_TAIL}"
     return module

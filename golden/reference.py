@@ -1,22 +1,20 @@
 """The parity reference: each model's official template and tokenizer, and the conversions that come before them.
 
 The assets (templates and tokenizers) are no part of this repository: they are found through the environment variable
-RENDERERS_ASSETS, or beside the repository. Tests that need them are not run where they are not there.
+RENDERERS_ASSETS, or beside the repository.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from harmony_library import HAS_LIBRARY, library_ids
-from profiles import GPT_OSS_HARMONY, PROFILES
-from vendor_encoders import encoded_text, has_encoder
+from golden.harmony_library import HAS_LIBRARY, library_ids
+from golden.profiles import GPT_OSS_HARMONY, PROFILES
+from golden.vendor_encoders import encoded_text, has_encoder, module_at
 
 if TYPE_CHECKING:
     from renderers.testing import Conversation, Profile
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 _REPOSITORY = Path(__file__).resolve().parent.parent
 ASSETS = Path(os.environ.get("RENDERERS_ASSETS") or _REPOSITORY.parent / "shared" / "assets")
 HAS_ASSETS = (ASSETS / "models.json").is_file()
-#: Marks tests of the parity tier: `conftest.py` deselects them where the assets are not found.
-needs_assets = pytest.mark.needs_assets
 
 _OLDER_CODER = "Qwen/Qwen3-Coder-30B-A3B-Instruct@older"
 _DATE_SWITCH = "conversation_start_date"
@@ -37,12 +33,7 @@ class NoReferenceError(LookupError):
 
 @functools.cache
 def _assets_module() -> Any:
-    spec = importlib.util.spec_from_file_location("renderers_assets", ASSETS / "assets.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ASSETS / "assets.py")
 
 
 def models() -> frozenset[str]:
@@ -183,7 +174,7 @@ def reference_text(
     if tools and about["family"] == "kimi-k2.5" and "tools_ts_str" not in kwargs:
         kwargs["tools_ts_str"] = _recorded_declarations(tools)
     if tools and about.get("sort_tools"):
-        tools = _assets_module()._sorted_keys(tools)
+        tools = json.loads(json.dumps(tools, sort_keys=True))
     messages = converted(messages, profile_of(model))
     tokenizer = load_tokenizer(model)
     if not about.get("null_content") and _DATE_SWITCH not in kwargs:
