@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from renderers.conversation import NEVER, History
 from renderers.errors import UnsupportedMessageError
 from renderers.labels import POLICY, TEMPLATE, Runs, make_label
-from renderers.messages import NO_TOOLS, Message, Tools, check_arguments, validate_messages, validate_tools
+from renderers.messages import (
+    NO_TOOLS,
+    Message,
+    Tools,
+    check_arguments,
+    check_reasoning,
+    validate_messages,
+    validate_tools,
+)
 from renderers.parsed import CallStatus, ParsedResponse
 from renderers.refusal import BridgeRefusal, RefusalReason
 from renderers.rendered import Ids, RenderedTokens, Segment
@@ -37,6 +45,7 @@ def bridge(  # noqa: C901, PLR0911, PLR0912, PLR0915 - one refusal after another
 ) -> RenderedTokens | BridgeRefusal:
     """See `Renderer.bridge`."""
     messages = validate_messages(new_messages)
+    check_reasoning(messages)
     check_arguments(messages)
     completion = as_token_ids(completion_ids, "previous_completion_ids")
     previous = previous_prompt if isinstance(previous_prompt, RenderedTokens) else None

@@ -17,6 +17,7 @@ from renderers.messages import (
     Message,
     Tools,
     check_arguments,
+    check_reasoning,
     content_of,
     contents_of,
     require_list,
@@ -63,6 +64,7 @@ class Scribe:
         contents, copies = contents_of(rest)
         first = len(places)
         validated = validate_messages([*copies, *rest[len(copies) :]], first_index=first)
+        check_reasoning(validated, first_index=first)
         check_arguments(
             validated,
             as_objects=self._renderer.arguments_as_objects,

@@ -94,6 +94,26 @@ def test_an_error_about_a_value_that_has_no_repr_is_still_that_error(qwen: Rende
         qwen.render([USER], tools=[10**5000])  # type: ignore[list-item]  # wrong on purpose
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("thinking", {"text": "Hm."}), ("reasoning", ["Hm."]), ("reasoning", 5), ("thinking", b"Hm.")]
+)
+def test_reasoning_that_is_no_text_is_refused_under_every_name(qwen: Renderer[Any], field: str, value: Any) -> None:
+    for text_before in ({}, {"reasoning": None}, {"reasoning_content": None}):
+        reply = {"role": "assistant", "content": "Hi.", **text_before, field: value}
+        with pytest.raises(MessageError, match=field) as caught:
+            qwen.render([USER, reply])
+        assert (caught.value.message_index, caught.value.field) == (1, field)
+        prompt = qwen.render([USER], add_generation_prompt=True)
+        with pytest.raises(MessageError, match=field):
+            qwen.bridge(prompt, [13048, 151645], [USER, {**reply, "written_by": "another"}, USER])
+
+
+def test_the_default_renderer_gives_such_reasoning_to_the_template() -> None:
+    renderer = wrap("{% for m in messages %}{{ m.thinking.text }}{{ m.content }}{% endfor %}")
+    reply = {"role": "assistant", "content": "Hi.", "thinking": {"text": "Hm. "}}
+    assert renderer.decode(renderer.render([reply]).token_ids) == "Hm. Hi."
+
+
 def test_the_default_renderer_names_the_field_that_is_nested_too_deeply() -> None:
     cyclic: dict[str, Any] = {}
     cyclic["a"] = cyclic
