@@ -17,7 +17,7 @@ from benchmarks.report import number, table, times, write_into_pages
 from benchmarks.subjects import SUBJECTS, Subject, is_known
 from benchmarks.timing import Round, median, ratio
 from benchmarks.whole import bytes_per_token, construction_seconds, import_seconds, renders_per_second
-from renderers import DamageWarning
+from renderers import DamageWarning, RendererError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -62,6 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     subjects = [Subject(model, model) for model in chosen.model] or [
         one for one in SUBJECTS if one.family in chosen.families
     ]
+    for model in chosen.model:
+        try:
+            Subject(model, model).new_renderer()
+        except RendererError as error:
+            parser.error(f"there is no renderer for {model}: {error}")
     renders, bridges, parses, short, missing = [], [], [], [], {}
     for subject in subjects:
         peers = Peers(subject, tuple(chosen.peers))

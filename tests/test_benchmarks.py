@@ -29,6 +29,7 @@ def test_it_runs_without_anything_to_compare_with(capsys: pytest.CaptureFixture[
         ("--rounds 0", "is no number above 0"),
         ("--messages -3", "is no number above 0"),
         ("--model golden:nope", "there is no tokenizer for golden:nope"),
+        ("--model golden:llama3", "there is no renderer for golden:llama3"),
         ("--model nope", "there is no tokenizer for nope"),
     ],
 )
