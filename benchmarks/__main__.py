@@ -53,20 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore", DamageWarning)  # a template that prints no tools is measured without
     models = chosen.model or [one.model for one in SUBJECTS if one.family in chosen.families]
-    if unknown := [model for model in models if not is_known(model)]:
-        parser.error(
-            f"there is no tokenizer for {', '.join(unknown)}; give --model golden:NAME, or a model of the assets, whose folder "
-            "RENDERERS_ASSETS names"
-        )
+    _require_models(parser, models, chosen.model)
     is_whole = all(getattr(chosen, name) == parser.get_default(name) for name in vars(chosen) if name != "no_write")
     subjects = [Subject(model, model) for model in chosen.model] or [
         one for one in SUBJECTS if one.family in chosen.families
     ]
-    for model in chosen.model:
-        try:
-            Subject(model, model).new_renderer()
-        except RendererError as error:
-            parser.error(f"there is no renderer for {model}: {error}")
     renders, bridges, parses, short, missing = [], [], [], [], {}
     for subject in subjects:
         peers = Peers(subject, tuple(chosen.peers))
@@ -102,6 +93,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("a part of the comparisons; the pages are left as they are", file=sys.stderr)
     for what, why in missing.items():
         print(f"not measured: {what}: {why}", file=sys.stderr)
+
+
+def _require_models(parser: argparse.ArgumentParser, models: Sequence[str], chosen: Sequence[str]) -> None:
+    """End with a message where a model has no tokenizer, or one that was chosen by name no renderer."""
+    if unknown := [model for model in models if not is_known(model)]:
+        parser.error(
+            f"there is no tokenizer for {', '.join(unknown)}; give --model golden:NAME, or a model of the assets, whose folder "
+            "RENDERERS_ASSETS names"
+        )
+    for model in chosen:
+        try:
+            Subject(model, model).new_renderer()
+        except RendererError as error:
+            parser.error(f"there is no renderer for {model}: {error}")
 
 
 SHORT_HEADS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ SPELLED = (
     "<|eot_id|>", "<|endoftext|>", "]~b]", "[e~[", "[EOS]", "<|end|>", "<｜begin▁of▁sentence｜>",
 )  # fmt: skip
 
+#: For each kind of character that the patterns tell apart one, and the letters whose capital is a surprise.
+KINDS = "aAs1 \n\r\t!'/\u0301中é\u00a0\u017f\u01c5\u00bd\U00011dca"
 
 FUZZ = "FUZZ_EXAMPLES" in os.environ
 
@@ -90,6 +93,12 @@ def test_real_text(official: Official) -> None:
 def _own_source() -> str:
     folder = Path(adapt.__code__.co_filename).parent
     return "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py")))
+
+
+def test_every_short_text_of_characters_of_all_kinds(official: Official) -> None:
+    texts = ["".join(one) for length in range(1, 5 if FUZZ else 4) for one in product(KINDS, repeat=length)]
+    encoded = official.plain.encode_batch(texts, add_special_tokens=False)
+    assert official.adapter.encode_ordinary_batch(texts) == [list(one.ids) for one in encoded]
 
 
 @given(text=fuzzed_text(*SPELLED))
