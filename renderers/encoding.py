@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from renderers.assembly import Assembly, ReplyState
@@ -435,8 +436,11 @@ def _pieces_of(fragments: Iterable[Fragment]) -> list[Piece]:
     return [piece for fragment in fragments for piece in fragment.pieces]
 
 
+_TEXT_OF_PIECE = itemgetter(0)
+
+
 def _text_of(pieces: Iterable[Piece]) -> str:
-    return "".join([text for text, _, _ in pieces])
+    return "".join(map(_TEXT_OF_PIECE, pieces))
 
 
 def _raise_for_surrogates(pieces: Iterable[Piece]) -> None:
