@@ -21,6 +21,7 @@ from renderers.errors import MessageError, TokenizerError, ToolsError
 from renderers.labels import Runs, message_of
 from renderers.rendered import Ids
 from renderers.tokenizers.protocol import TokenizerAdapter
+from renderers.tokenizers.special_tokens import Beginnings
 from renderers.writer import Piece
 
 CACHE_BYTES = 64 << 20
@@ -112,8 +113,10 @@ class Encoder:
         self._may_cut = tokenizer.cuts_long_texts and not sanitize
         self._doubtful_endings = tokenizer.doubtful_endings
         self._encoded: GenerationCache[Text, Ids] = GenerationCache(cache_bytes)
-        #: The special tokens in a piece of scaffolding.
+        #: The special tokens in a piece of scaffolding, and whether it ends in one that is only begun.
         self._written_in = lru_cache(maxsize=1000)(tokenizer.find_special_tokens)
+        self._beginnings = Beginnings(tokenizer.special_tokens)
+        self._is_begun_in = lru_cache(maxsize=1000)(self._beginnings.end)
 
     def encode(self, pieces: Sequence[Piece]) -> tuple[list[Ids], Runs]:
         """IDs, in parts that must not be changed, and the label of each.
@@ -166,7 +169,8 @@ class Encoder:
             start = self._line_start(text, start)
         if start:
             fragment.head = text[:start], searched[:start]
-        fragment.closed = text[start:end], searched[start:end]
+        closed = text[start:end]
+        fragment.closed = closed, closed if searched is text else searched[start:end]
         if end < len(text):
             fragment.tail = text[end:], searched[end:]
 
@@ -193,13 +197,20 @@ class Encoder:
 
     def _searched(self, pieces: Sequence[Piece]) -> str:
         """The text of some pieces in which special tokens are searched."""
-        if not self._sanitize:
-            return _text_of(pieces)
-        return "".join([self._nobody * len(text) if from_caller else text for text, _, from_caller in pieces])
+        return self._text(pieces)[1]
 
     def _text(self, pieces: Sequence[Piece]) -> Text:
         text = _text_of(pieces)
-        return text, self._searched(pieces) if self._sanitize else text
+        if not self._sanitize or self._spells_no_token(pieces):
+            return text, text
+        return text, "".join([self._nobody * len(text) if from_caller else text for text, _, from_caller in pieces])
+
+    def _spells_no_token(self, pieces: Sequence[Piece]) -> bool:
+        """Whether surely no special token has a character in a caller's text: then there is nothing to mask."""
+        for text, _, from_caller in pieces:
+            if self._beginnings.are_in(text) if from_caller else self._is_begun_in(text):
+                return False
+        return True
 
     # Conversations -------------------------------------------------------------------------------------------------
 

@@ -140,7 +140,10 @@ class TokenizersAdapter(AdapterBase):
 
     def _finds_no_more(self, texts: Sequence[str], searched: Sequence[str] | None) -> bool:
         """Whether the texts surely hold no special token but those in `searched`."""
-        return searched is None or all(map(self._matcher.finds_no_more, texts, searched))
+        if searched is None:
+            return True
+        finds_no_more = self._matcher.finds_no_more
+        return all([one is text or finds_no_more(text, one) for text, one in zip(texts, searched, strict=True)])  # noqa: C419 - a list is faster
 
     @cached_property
     def _reachable_specials(self) -> frozenset[int]:

@@ -85,6 +85,29 @@ class SpecialTokenMatcher:
 _BEGINNING = 4
 
 
+class Beginnings:
+    """Where special tokens can begin: what is looked for in texts that are to hold none.
+
+    Args:
+        tokens: the texts of the special tokens.
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        texts = [text for text in tokens if text]
+        begun = {text[:length] for text in texts for length in range(1, len(text))}
+        self._begun = tuple(begun)
+        self._begun_shortly = tuple([text for text in begun if len(text) < _BEGINNING])
+        self._pattern = re.compile(_trie(sorted({text[:_BEGINNING] for text in texts})) if texts else r"(?!)")
+
+    def are_in(self, text: str) -> bool:
+        """Whether a special token may begin in a text, its end included; False is certain."""
+        return self._pattern.search(text) is not None or text.endswith(self._begun_shortly)
+
+    def end(self, text: str) -> bool:
+        """Whether a text ends in a special token that is begun and not complete."""
+        return text.endswith(self._begun)
+
+
 class _LongestMatch:
     """Finds texts by their beginnings, with a pattern that is made quickly, and then looks them up."""
 

@@ -11,7 +11,7 @@ from tokenizers import AddedToken as LibraryToken
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
-from renderers.tokenizers.special_tokens import AddedToken, SpecialTokenMatcher, overlap_endings
+from renderers.tokenizers.special_tokens import AddedToken, Beginnings, SpecialTokenMatcher, overlap_endings
 
 LETTERS = "<>ab|"
 token_texts = st.text(LETTERS, min_size=1, max_size=5)
@@ -50,6 +50,34 @@ def test_what_is_told_by_beginnings_alone(tokens: list[tuple[str, bool]], pieces
     assert {tokens[token_id][0] for _, _, token_id in found} <= matcher.may_stand_in(text)
     if matcher.finds_no_more(text, masked):
         assert matcher.find(masked) == found
+
+
+@given(
+    tokens=st.lists(st.text("<ab|>", min_size=1, max_size=7), min_size=1, max_size=4, unique=True),
+    pieces=st.lists(st.tuples(st.text("<ab|>", max_size=7) | st.just("b|"), st.booleans()), max_size=4),
+)
+def test_no_special_token_reaches_into_a_text_that_begins_none(
+    tokens: list[str], pieces: list[tuple[str, bool]]
+) -> None:
+    beginnings = Beginnings(tokens)
+    matcher = SpecialTokenMatcher([AddedToken(token, token_id) for token_id, token in enumerate(tokens)])
+    if any(beginnings.are_in(piece) if is_masked else beginnings.end(piece) for piece, is_masked in pieces):
+        return
+    text = "".join(piece for piece, _ in pieces)
+    masked = "".join("\0" * len(piece) if is_masked else piece for piece, is_masked in pieces)
+    assert matcher.find(text) == matcher.find(masked)
+
+
+def test_where_special_tokens_begin() -> None:
+    beginnings = Beginnings(["<|end|>", "<think>"])
+    assert [beginnings.are_in(text) for text in ("a < b", "a<|x", "a<|en", "a<", "a<th", "", "<|end|>")] == [
+        False, False, True, True, True, False, True,
+    ]  # fmt: skip
+    assert [beginnings.end(text) for text in ("a<", "<|end|", "<|end|>", "<|end|>\n", "")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert not Beginnings([]).are_in("<")
+    assert not Beginnings([]).end("<")
 
 
 def test_most_texts_begin_no_special_token() -> None:
