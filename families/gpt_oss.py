@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator, model_validator
@@ -137,7 +138,7 @@ class GptOssRenderer(FamilyRenderer[GptOssConfig]):
         """The template would encode JSON text once more."""
         return self.is_template
 
-    @property
+    @cached_property
     def is_template(self) -> bool:
         """Whether the chat template is the reference."""
         return self.config.reference == "template"
