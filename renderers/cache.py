@@ -16,26 +16,23 @@ class GenerationCache(Generic[K, V]):
     operation on a dict, so there is no lock; a race can only lose an entry, never return a wrong one.
     """
 
-    __slots__ = ("_limit", "_old", "_young", "_young_bytes", "hits", "misses")
+    __slots__ = ("_limit", "_old", "_young", "_young_bytes")
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes // 2
         self._young: dict[K, tuple[V, int]] = {}
         self._old: dict[K, tuple[V, int]] = {}
         self._young_bytes = 0
-        self.hits = 0
-        self.misses = 0
 
     def get(self, key: K) -> V | None:
         """The value, or None."""
         entry = self._young.get(key)
+        if entry is not None:
+            return entry[0]
+        entry = self._old.get(key)
         if entry is None:
-            entry = self._old.get(key)
-            if entry is None:
-                self.misses += 1
-                return None
-            self._add(key, entry)
-        self.hits += 1
+            return None
+        self._add(key, entry)
         return entry[0]
 
     def put(self, key: K, value: V, size: int) -> None:
