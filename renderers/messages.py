@@ -362,17 +362,14 @@ def check_arguments(
 
 
 def check_reasoning(messages: Sequence[Message], *, first_index: int = 0) -> None:
-    """Raise MessageError where a message's reasoning is no text. A template of any model may take more than that."""
+    """Raise MessageError where the assistant's reasoning is no text. A template of any model may take more than that."""
     for index, message in enumerate(messages, first_index):
-        if message.reasoning_content is not None:
+        if message.role != "assistant":
             continue
         for name, value in (("thinking", message.thinking), ("reasoning", message.reasoning)):
-            if value is None:
-                continue
-            if not isinstance(value, str):
+            if value is not None and not isinstance(value, str):
                 problem = f"reasoning is text, found {_excerpt(value)}"
                 raise MessageError(problem, message_index=index, field=name)
-            break
 
 
 def check_prefill(messages: Sequence[Message], *, add_generation_prompt: bool) -> None:

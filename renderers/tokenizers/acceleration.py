@@ -69,9 +69,10 @@ def _release(package: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version(package))[:2])
 
 
-# Stands between texts that are encoded in one call. No text that holds it goes that way. In ASCII, which keeps the joined
-# text of ASCII texts in one byte a character, as tiktoken takes it.
-_BORDER = "\x1d border of texts \x1d"
+# Stands between texts that are encoded in one call. No text that holds it goes that way. No beginning of it is its end, or
+# a text that ends in the beginning could shift it. In ASCII, which keeps the joined text of ASCII texts in one byte a
+# character, as tiktoken takes it.
+_BORDER = "\x1d border of texts \x1e"
 
 
 def _meets_border(token: str) -> bool:

@@ -126,13 +126,15 @@ def test_a_pattern_that_tiktoken_cannot_compile_is_left_to_the_library() -> None
     assert adapter.encode_ordinary("Hello world") == tokenizer.encode("Hello world").ids
 
 
-def test_a_text_that_holds_the_border_between_texts_encodes_alone() -> None:
+def test_a_text_that_holds_the_border_between_texts_or_a_part_of_it() -> None:
     from renderers.tokenizers.acceleration import _BORDER
 
     slow, fast = adapters(next(iter(TOKENIZERS)))
-    texts = [f"a{_BORDER}b", "c", _BORDER, ""]
-    assert fast.encode_ordinary_batch(texts) == slow.encode_ordinary_batch(texts)
-    assert fast.encode_batch(texts) == slow.encode_batch(texts)
+    parts = [part for end in range(1, len(_BORDER)) for part in (_BORDER[:end], _BORDER[end:])]
+    assert not any(_BORDER.startswith(_BORDER[end:]) for end in range(1, len(_BORDER)))  # it would meet itself
+    for texts in ([f"a{_BORDER}b", "c", _BORDER, ""], parts, [f"a{part}" for part in parts], [*parts, _BORDER]):
+        assert fast.encode_ordinary_batch(texts) == slow.encode_ordinary_batch(texts)
+        assert fast.encode_batch(texts) == slow.encode_batch(texts)
 
 
 @each_tokenizer
