@@ -105,7 +105,8 @@ class Sight(NamedTuple):
     landing: tuple[str | None, Any] | None = None
 
 
-#: So many fields of a sight make a difference only to a message that asks for them; the rest always does.
+#: So many fields of a sight make a difference only to a message that asks for them, 1, 2, 4, ... in `Turn.asked`; the rest
+#: always does.
 ASKABLE = Sight._fields.index("is_open")
 
 
@@ -123,9 +124,8 @@ class Turn:
         tool_name: for a tool message the tool that it answers for, where that is known.
         state: the family's state before this message.
         tools: the tools of the conversation.
-        sight: what it sees of the messages after it. A format reads the properties below instead, so that it is known
-            what its text depends on.
-        asked: the fields of `sight` that were read, as bits: the first field is the lowest.
+        asked: the fields of its sight that were read through the properties below, as bits, the first field the lowest.
+            So it is known which of the messages after it its text depends on.
     """
 
     message: Message
@@ -136,7 +136,7 @@ class Turn:
     tool_name: str | None
     state: Any
     tools: Tools
-    sight: Sight
+    _sight: Sight
     asked: int = 0
 
     @property
@@ -153,19 +153,19 @@ class Turn:
     def keeps_reasoning(self) -> bool:
         """Whether the retention rule in force keeps the reasoning of this message."""
         self.asked |= 1
-        return self.sight.side > 0
+        return self._sight.side > 0
 
     @property
     def precedes_floor(self) -> bool:
         """Whether the retention rule in force drops the reasoning of a later message."""
         self.asked |= 1
-        return self.sight.side < 0
+        return self._sight.side < 0
 
     @property
     def next_role(self) -> str | None:
         """Role of the next message, None at the end."""
         self.asked |= 2
-        return self.sight.next_role
+        return self._sight.next_role
 
     @property
     def is_last(self) -> bool:
@@ -176,24 +176,24 @@ class Turn:
     def follows_last_query(self) -> bool:
         """Whether no user's query comes after it."""
         self.asked |= 4
-        return self.sight.follows_last_query
+        return self._sight.follows_last_query
 
     @property
     def ahead(self) -> Any:
         """What the family looks ahead for, see `FamilyRenderer.look_ahead`."""
         self.asked |= 8
-        return self.sight.ahead
+        return self._sight.ahead
 
     @property
     def ended(self) -> bool:
         """Whether nothing follows the last message, not even a generation prompt."""
         self.asked |= 16
-        return self.sight.ended
+        return self._sight.ended
 
     @property
     def is_open(self) -> bool:
         """Whether the message is a prefill that the model continues."""
-        return self.sight.is_open
+        return self._sight.is_open
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from golden.profiles import PROFILES
 from renderers import DamageError, MessageError, Renderer, RendererError, create_renderer
+from renderers.conversation import ASKABLE, Sight, Turn
 from renderers.family import FamilyRenderer
+from renderers.messages import NO_TOOLS, Message
 from renderers.registry import known_revisions
 from renderers.rendered import RenderedTokens
 from renderers.scribe import Scribe
@@ -255,6 +257,15 @@ def test_a_new_question_writes_anew_what_it_changes(
     renderer.render(messages, add_generation_prompt=True)
     renderer.render([*longer, {"role": "assistant", "content": "Warm."}], add_generation_prompt=True)
     assert counter.take()[2] <= 2
+
+
+def test_what_is_read_of_later_messages_is_recorded() -> None:
+    readers = {"side": ("keeps_reasoning", "precedes_floor"), "next_role": ("next_role", "is_last")}
+    for place, field in enumerate(Sight._fields[:ASKABLE]):
+        for name in readers.get(field, (field,)):
+            turn = Turn(Message(role="user"), 0, "", None, None, None, None, NO_TOOLS, Sight())
+            getattr(turn, name)
+            assert turn.asked == 1 << place
 
 
 def test_the_rollouts_of_a_group_share_one_render(monkeypatch: pytest.MonkeyPatch) -> None:
