@@ -8,9 +8,9 @@ them. Labels are made when they are first asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -21,7 +21,7 @@ from renderers.errors import MessageError, TokenizerError, ToolsError
 from renderers.labels import Runs, message_of
 from renderers.rendered import Ids
 from renderers.tokenizers.protocol import TokenizerAdapter
-from renderers.tokenizers.special_tokens import Beginnings
+from renderers.tokenizers.special_tokens import Beginnings, beginnings_of
 from renderers.writer import Piece
 
 CACHE_BYTES = 64 << 20
@@ -113,10 +113,8 @@ class Encoder:
         self._may_cut = tokenizer.cuts_long_texts and not sanitize
         self._doubtful_endings = tokenizer.doubtful_endings
         self._encoded: GenerationCache[Text, Ids] = GenerationCache(cache_bytes)
-        #: The special tokens in a piece of scaffolding, and whether it ends in one that is only begun.
+        #: The special tokens in a piece of scaffolding.
         self._written_in = lru_cache(maxsize=1000)(tokenizer.find_special_tokens)
-        self._beginnings = Beginnings(tokenizer.special_tokens)
-        self._is_begun_in = lru_cache(maxsize=1000)(self._beginnings.end)
 
     def encode(self, pieces: Sequence[Piece]) -> tuple[list[Ids], Runs]:
         """IDs, in parts that must not be changed, and the label of each.
@@ -204,6 +202,15 @@ class Encoder:
         if not self._sanitize or self._spells_no_token(pieces):
             return text, text
         return text, "".join([self._nobody * len(text) if from_caller else text for text, _, from_caller in pieces])
+
+    @cached_property
+    def _beginnings(self) -> Beginnings:
+        return beginnings_of(tuple(self._tokenizer.special_tokens))
+
+    @cached_property
+    def _is_begun_in(self) -> Callable[[str], bool]:
+        """Whether a piece of scaffolding ends in a special token that is only begun."""
+        return lru_cache(maxsize=1000)(self._beginnings.end)
 
     def _spells_no_token(self, pieces: Sequence[Piece]) -> bool:
         """Whether surely no special token has a character in a caller's text: then there is nothing to mask."""

@@ -186,6 +186,12 @@ def matcher_of(tokens: tuple[AddedToken, ...]) -> SpecialTokenMatcher:
 
 
 @lru_cache(maxsize=32)
+def beginnings_of(texts: tuple[str, ...]) -> Beginnings:
+    """The beginnings of these special tokens, made once for all renderers of a tokenizer."""
+    return Beginnings(texts)
+
+
+@lru_cache(maxsize=32)
 def overlap_endings(texts: tuple[str, ...]) -> tuple[str, ...]:
     """How a text may end so that, before a special token, another one can be read that takes (a part of) its place.
 
