@@ -199,9 +199,10 @@ class Encoder:
 
     def _text(self, pieces: Sequence[Piece]) -> Text:
         text = _text_of(pieces)
-        if not self._sanitize or self._spells_no_token(pieces):
-            return text, text
-        return text, "".join([self._nobody * len(text) if from_caller else text for text, _, from_caller in pieces])
+        return text, text if not self._sanitize or self._spells_no_token(pieces) else self._masked(pieces)
+
+    def _masked(self, pieces: Sequence[Piece]) -> str:
+        return "".join([self._nobody * len(text) if from_caller else text for text, _, from_caller in pieces])
 
     @cached_property
     def _beginnings(self) -> Beginnings:
@@ -213,7 +214,10 @@ class Encoder:
         return lru_cache(maxsize=1000)(self._beginnings.end)
 
     def _spells_no_token(self, pieces: Sequence[Piece]) -> bool:
-        """Whether surely no special token has a character in a caller's text: then there is nothing to mask."""
+        """Whether surely no special token that begins in these pieces has a character in a caller's text.
+
+        Then there is nothing to mask, unless one begins before them; see `_join`.
+        """
         for text, _, from_caller in pieces:
             if self._beginnings.are_in(text) if from_caller else self._is_begun_in(text):
                 return False
@@ -253,9 +257,13 @@ class Encoder:
         between: dict[Text, Ids] = {}
         text = searched = ""
         for fragment in (*fragments, _END):
-            if fragment.head[0]:
-                text += fragment.head[0]
-                searched += fragment.head[1]
+            head, head_searched = fragment.head
+            if head:
+                # A special token that begins before this fragment must not end in the caller's text.
+                if self._sanitize and text and self._is_begun_in(text):
+                    head_searched = self._masked(fragment.pieces)[: len(head)]
+                text += head
+                searched += head_searched
             closed, ids = fragment.closed, fragment.ids
             if not (closed[0] or ids or fragment is _END):
                 continue

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from renderers import MessageError, Owner, create_renderer, encoding
 from renderers.assembly import token_borders
 from renderers.cache import GenerationCache
-from renderers.encoding import Encoder
+from renderers.encoding import Encoder, Fragment
 from renderers.labels import POLICY, PROMPT, TEMPLATE, Runs, make_label, message_of, owner_of
 from renderers.rendered import RenderedTokens, Segment
 from renderers.writer import Writer
@@ -74,6 +74,42 @@ def test_sanitized_text_is_the_same_and_callers_text_is_never_special(
             assert not special & set(ids[position : position + count])
         position += count
     assert position == len(ids)
+
+
+CUT_TOKENS = st.sampled_from(
+    ["a", "\n", ""]
+    + [part for token in ("<|im_end|>", "<think>") for end in range(len(token)) for part in (token[:end], token[end:])]
+)
+
+
+@pytest.mark.parametrize("sanitize", [False, True])
+@given(
+    given_pieces=st.lists(st.tuples(CUT_TOKENS, st.booleans(), st.booleans()), max_size=6),
+)
+def test_fragments_encode_as_one_text(sanitize: bool, given_pieces: list[tuple[str, bool, bool]]) -> None:
+    labelled = [(text, make_label(index, PROMPT), caller) for index, (text, caller, _) in enumerate(given_pieces)]
+    fragments: list[Fragment] = []
+    for piece, (_, _, is_joined) in zip(labelled, given_pieces, strict=True):
+        if fragments and is_joined:
+            fragments[-1] = Fragment([*fragments[-1].pieces, piece])
+        else:
+            fragments.append(Fragment([piece]))
+    fresh = encoder(sanitize=sanitize)
+    for fragment in fragments:
+        fresh.cut(fragment)
+    parts, runs = fresh.join(fragments)
+    whole, whole_runs = encoder(sanitize=sanitize).encode(labelled)
+    assert flat(parts) == flat(whole)
+    assert list(runs.items()) == list(whole_runs.items())
+
+
+def test_a_special_token_that_a_frame_begins_does_not_end_in_sanitized_text() -> None:
+    fresh = encoder(sanitize=True)
+    begun = Fragment([("s<|", make_label(0, TEMPLATE), False)])
+    ended = Fragment([("im_end|>", make_label(1, PROMPT), True)])
+    fresh.cut(begun)
+    fresh.cut(ended)
+    assert STOP not in flat(fresh.join([begun, ended])[0])
 
 
 def test_a_header_that_merges_with_its_body() -> None:

@@ -76,9 +76,11 @@ _BORDER = "\x1d border of texts \x1e"
 
 
 def _meets_border(token: str) -> bool:
-    """Whether a special token can stand over an end of a border, or in it."""
+    """Whether a special token can stand over an end of a border, in it, or around it."""
     ends = range(1, min(len(token), len(_BORDER)) + 1)
-    return token in _BORDER or any(token.endswith(_BORDER[:end]) or token.startswith(_BORDER[-end:]) for end in ends)
+    if token in _BORDER or _BORDER in token:
+        return True
+    return any(token.endswith(_BORDER[:end]) or token.startswith(_BORDER[-end:]) for end in ends)
 
 
 # So many special tokens are told to tiktoken sooner than looked for.

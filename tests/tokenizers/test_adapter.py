@@ -25,6 +25,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from renderers.errors import TokenizerError
 from renderers.tokenizers import TokenizerAdapter, adapt
+from renderers.tokenizers.acceleration import _BORDER
 
 UNKNOWN = "<unk>"
 ADDED = (*SPECIAL_TOKENS, *OTHER_ADDED_TOKENS)
@@ -106,7 +107,10 @@ def test_a_normalizer_that_looks_at_the_ends_of_a_text_sees_each_part(normalizer
     assert adapter.encode_batch([text])[0] == tokenizer.encode(text, add_special_tokens=False).ids
 
 
-@pytest.mark.parametrize("token", ["a<|", "<|", "e<", "x<", "|>x", ">", "border"])
+@pytest.mark.parametrize(
+    "token",
+    ["a<|", "e\x1d", "x\x1d border", "\x1ex", "texts \x1e", "\x1d", "border", f"a{_BORDER}b", f"a{_BORDER}", _BORDER],
+)
 def test_a_special_token_that_meets_the_border_between_texts_harms_nothing(token: str) -> None:
     tokenizer = trained_tokenizer()
     tokenizer.add_tokens([AddedToken(token, normalized=False)])
@@ -127,8 +131,6 @@ def test_a_pattern_that_tiktoken_cannot_compile_is_left_to_the_library() -> None
 
 
 def test_a_text_that_holds_the_border_between_texts_or_a_part_of_it() -> None:
-    from renderers.tokenizers.acceleration import _BORDER
-
     slow, fast = adapters(next(iter(TOKENIZERS)))
     parts = [part for end in range(1, len(_BORDER)) for part in (_BORDER[:end], _BORDER[end:])]
     assert not any(_BORDER.startswith(_BORDER[end:]) for end in range(1, len(_BORDER)))  # it would meet itself
