@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from renderers import MessageError, Owner, create_renderer, encoding
@@ -86,6 +86,7 @@ CUT_TOKENS = st.sampled_from(
 @given(
     given_pieces=st.lists(st.tuples(CUT_TOKENS, st.booleans(), st.booleans()), max_size=6),
 )
+@example(given_pieces=[("s<|im_", False, False), ("end|>", True, False)])
 def test_fragments_encode_as_one_text(sanitize: bool, given_pieces: list[tuple[str, bool, bool]]) -> None:
     labelled = [(text, make_label(index, PROMPT), caller) for index, (text, caller, _) in enumerate(given_pieces)]
     fragments: list[Fragment] = []

@@ -116,7 +116,7 @@ def test_a_special_token_that_meets_the_border_between_texts_harms_nothing(token
     tokenizer.add_tokens([AddedToken(token, normalized=False)])
     adapter = adapt(tokenizer)
     adapter.warm_up()
-    texts = ["a", "x", "e", "b"]
+    texts = ["a", "b", "x", "e", "x"]
     expected = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
     assert adapter.encode_batch(texts) == expected
     assert adapter.encode_ordinary_batch(texts) == expected
